@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, assert_refused, edit_json, write_lines
+from commands import Runner, assert_refused, edit_json, raises, write_lines
 from conftest import sentences
 from indexes import LINES
 
@@ -29,19 +29,8 @@ ENGLISH, GERMAN = sentences("en"), sentences("de")
 SPACE = "their-model"
 
 
-@pytest.fixture(scope="module")
-def whole(deep_bundle: Path) -> SentenceEncoder:
-    return SentenceEncoder(deep_bundle, threads=1)
-
-
-@pytest.fixture(scope="module")
-def shallow(deep_bundle: Path) -> SentenceEncoder:
-    return SentenceEncoder(deep_bundle, layers=1, threads=1)
-
-
-def test_an_index_is_searched_by_any_depth_and_keeps_to_its_own(
-    whole: SentenceEncoder, shallow: SentenceEncoder, tmp_path: Path
-) -> None:
+def test_an_index_is_searched_by_any_depth_and_keeps_to_its_own(deep_bundle: Path, tmp_path: Path) -> None:
+    whole, shallow = (SentenceEncoder(deep_bundle, layers=layers, threads=1) for layers in (2, 1))
     for made, other, advice in ((whole, shallow, "leave --layers 1 out"), (shallow, whole, "give --layers 1")):
         lines, notes = (tmp_path / f"{kind} {made.layers}" for kind in ("lines", "notes"))
         build_index(lines, ENGLISH, made)
@@ -50,13 +39,9 @@ def test_an_index_is_searched_by_any_depth_and_keeps_to_its_own(
         cosines = (made.encode(ENGLISH) @ other.encode(ENGLISH[:3]).T).max(axis=0)
         assert [hit.score for (hit,) in hits] == pytest.approx(cosines, abs=1e-3)
         both = f"has vectors of {made.fingerprint}, the model makes {other.fingerprint}: an index keeps to one depth"
-        with pytest.raises(FingerprintError, match=f"{both}, {advice}, or build the index again$"):
-            extend_index(lines, ["Anna"], other)
-        with pytest.raises(FingerprintError, match=f"{both}, {advice}"):
-            update_index(notes, [Document("a", "1", [(1, "Anna")])], other)
-
-
-def test_an_index_in_another_models_space(whole: SentenceEncoder, shallow: SentenceEncoder, tmp_path: Path) -> None:
+        raises(FingerprintError, f"{both}, {advice}, or build the index again$", extend_index, lines, ["Anna"], other)
+        new = [Document("a", "1", [(1, "Anna")])]
+        raises(FingerprintError, f"{both}, {advice}", update_index, notes, new, other)
     path = tmp_path / "index"
     state = build_index(path, LINES, whole, space=SPACE)
     assert state.fingerprint == f"{whole.fingerprint}@{SPACE}"
@@ -64,28 +49,24 @@ def test_an_index_in_another_models_space(whole: SentenceEncoder, shallow: Sente
     assert SearchIndex(path).search(whole, ["Greta"], 1, space=SPACE)[0][0].line == len(LINES) + 1
     assert SearchIndex(path).search(shallow, ["Greta"], 1, space=SPACE, words=False)[0][0].score < 0.999
     message = f"has vectors of {state.fingerprint}, the model makes {whole.fingerprint}: use the model of the index and"
-    with pytest.raises(FingerprintError, match=message):
-        SearchIndex(path).search(whole, ["Greta"])
-    with pytest.raises(FingerprintError, match=message):
-        extend_index(path, ["Greta"], whole)
+    for work in (SearchIndex(path).search, lambda *about: extend_index(path, *reversed(about))):
+        raises(FingerprintError, message, work, whole, ["Greta"])
 
 
-def test_a_head_and_a_fit_are_used_with_fewer_layers(
-    whole: SentenceEncoder, shallow: SentenceEncoder, encoder: SentenceEncoder, tmp_path: Path
-) -> None:
+def test_heads_and_fits_are_used_with_fewer_layers(deep_bundle: Path, encoder: SentenceEncoder, tmp_path: Path) -> None:
+    whole, shallow = (SentenceEncoder(deep_bundle, layers=layers) for layers in (2, 1))
     labels = ["en"] * len(ENGLISH) + ["de"] * len(GERMAN)
-    head = LinearClassifier.fit(whole.encode(ENGLISH + GERMAN), labels, fingerprint=whole.fingerprint)
-    head.save(tmp_path / "head.npz")
-    again = LinearClassifier.load(tmp_path / "head.npz", fingerprint=shallow.fingerprint)
-    assert again.fingerprint == whole.fingerprint
-    with pytest.raises(FingerprintError, match=f"{whole.fingerprint}, the model is {encoder.fingerprint}"):
-        LinearClassifier.load(tmp_path / "head.npz", fingerprint=encoder.fingerprint)
+    head, file = LinearClassifier.fit(whole.encode(ENGLISH + GERMAN), labels, fingerprint=whole.fingerprint), "head.npz"
+    head.save(tmp_path / file)
+    assert LinearClassifier.load(tmp_path / file, fingerprint=shallow.fingerprint).fingerprint == whole.fingerprint
+    both = f"{whole.fingerprint}, the model is {encoder.fingerprint}"
+    raises(FingerprintError, both, LinearClassifier.load, tmp_path / file, fingerprint=encoder.fingerprint)
     fitted = DocumentEncoder(whole, weighted=False).fit({"en": [[text] for text in ENGLISH]})
     fitted.save(tmp_path / "space")
     loaded = DocumentEncoder.load(tmp_path / "space", shallow)
     assert loaded.fingerprint == f"{fitted.fingerprint}.1" and same_space(loaded.fingerprint, fitted.fingerprint)
-    with pytest.raises(FingerprintError, match="was fitted on sentence vectors of"):
-        DocumentEncoder.load(tmp_path / "space", encoder)
+    message = "was fitted on sentence vectors of"
+    raises(FingerprintError, message, DocumentEncoder.load, tmp_path / "space", encoder)
 
 
 def test_commands_with_vectors_of_two_depths_and_of_two_spaces(run: Runner, deep_bundle: Path, tmp_path: Path) -> None:
@@ -107,7 +88,7 @@ def test_commands_with_vectors_of_two_depths_and_of_two_spaces(run: Runner, deep
     assert np.array_equal(np.load(made["both"]), encoded)
 
 
-def test_an_output_goes_on_with_the_same_depth_and_space(
+def test_an_output_keeps_its_depth(
     run: Runner, deep_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vector_output, "STEP", 2)
@@ -120,13 +101,10 @@ def test_an_output_goes_on_with_the_same_depth_and_space(
         assert_refused(run(*command, "--resume", *options), f"fingerprint was {name}, is now {other}; give the same")
 
 
-def test_what_the_model_lacks_is_one_line(
-    run: Runner, deep_bundle: Path, mini_checkpoint: Path, tmp_path: Path
-) -> None:
-    text = write_lines(tmp_path / "a.txt", ENGLISH)
-    index, head = tmp_path / "index", tmp_path / "head.npz"
+def test_what_a_model_lacks_is_one_line(run: Runner, deep_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
+    text, index, head = write_lines(tmp_path / "a.txt", ENGLISH), tmp_path / "index", tmp_path / "head.npz"
     assert run("index", text, index, "--model", deep_bundle)[0] == 0
-    labelled = write_lines(tmp_path / "labelled.tsv", [f"x\t{text}" for text in ENGLISH])
+    labelled = write_lines(tmp_path / "en-fr.tsv", [f"x\t{text}" for text in ENGLISH])
     commands: list[tuple[object, ...]] = [
         ("similarity", "a", "b"),
         ("encode", text),
@@ -134,7 +112,7 @@ def test_what_the_model_lacks_is_one_line(
         ("search", index, "Anna"),
         ("mine", text, text),
         ("duplicates", text),
-        ("score", write_lines(tmp_path / "pairs.tsv", ["a\tb"])),
+        ("score", labelled),
         ("classify", "fit", labelled, head),
         ("classify", "predict", head, text),
         ("classify", "evaluate", labelled, labelled),
@@ -142,13 +120,11 @@ def test_what_the_model_lacks_is_one_line(
         ("evaluate", "tatoeba", tmp_path),
         ("evaluate", "space", tmp_path, "--english-by", deep_bundle),
     ]
-    for command in commands:
-        refused = run(*command, "--model", deep_bundle, "--layers", 9)
-        assert_refused(refused, "has depths 0, 1 and 2; layers=9 is not among them")
-    for command in (*commands[1:4], commands[-1]):
-        (tmp_path / "en-fr.tsv").write_text("Anna\tBoris\n")
-        refused = run(*command, "--model", deep_bundle, "--space", "other")
-        assert_refused(refused, f"space = 'other' must be one of {SPACE}")
+    for place, command in enumerate(commands):
+        given, message = ("--model", deep_bundle), "has depths 0, 1 and 2; layers=9 is not among them"
+        assert_refused(run(*command, *given, "--layers", 9), message)
+        if place in (1, 2, 3, 12):
+            assert_refused(run(*command, *given, "--space", "other"), f"space = 'other' must be one of {SPACE}")
     assert not (tmp_path / "new").exists() and not head.exists()
     assert_refused(run("encode", text, "--model", deep_bundle, "--space", SPACE, "--truncate-dim", 8), "leave one out")
     assert_refused(run("similarity", "a", "b", "--model", mini_checkpoint, "--layers", 1), "no bundle, and only those")
@@ -159,19 +135,15 @@ def test_commands_run_as_many_layers_as_asked(run: Runner, deep_bundle: Path, tm
     options = ("--model", deep_bundle, "--space", SPACE)
     assert run("index", text, index, *options)[0] == 0
     assert run("search", index, ENGLISH[2], *options, "-k", 1, "--no-words")[1].startswith("1.0000\t3\t")
-    code, out, _ = run("search", index, ENGLISH[2], *options, "-k", 1, "--layers", 1, "--json")
-    assert code == 0 and json.loads(out)["hits"][0]["score"] < 0.9999
-    added = run("index", text, index, "--add", *options, "--layers", 1)
-    assert_refused(added, "an index keeps to one depth, leave --layers 1 out, or build the index again")
+    out = run("search", index, ENGLISH[2], *options, "-k", 1, "--layers", 1, "--json")[1]
+    assert json.loads(out)["hits"][0]["score"] < 0.9999
+    assert_refused(run("index", text, index, "--add", *options, "--layers", 1), "leave --layers 1 out, or build")
     cosine = float(run("similarity", *ENGLISH[:2], "--model", deep_bundle, "--layers", 0)[1])
     left, right = SentenceEncoder(deep_bundle, layers=0).encode(ENGLISH[:2])
     assert cosine == pytest.approx(left @ right, abs=1e-4)
     _, out, _ = run("info", deep_bundle)
     assert re.search(r"^depths +0, 1, 2\n(.*\n)*spaces +their-model\n", out, re.M) and "Fewer layers against all" in out
     assert json.loads(run("info", deep_bundle, "--json")[1])["depths"] == [0, 1, 2]
-
-
-def test_the_command_that_measures_a_space_maps_into_it(run: Runner, deep_bundle: Path, tmp_path: Path) -> None:
     write_lines(tmp_path / "en-de.tsv", [f"{a}\t{b}" for a, b in zip(ENGLISH[::4], GERMAN[::4], strict=True)])
     command = ("evaluate", "space", tmp_path, "--model", deep_bundle, "--english-by", deep_bundle, "--json")
     report = json.loads(run(*command, "--layers", 1)[1])
@@ -190,5 +162,4 @@ def test_a_bundle_that_lies_in_a_space_is_not_mapped(mini_bundle: Path, tmp_path
         assert encoder.fingerprint_of(name) == encoder.fingerprint
         with pytest.raises(ValueError, match="truncate_dim = 8 cuts no vector of another model's space"):
             encoder.encode("Anna", space=name, truncate_dim=8)
-    with pytest.raises(ValueError, match=r"space = 'other' must be one of all-MiniLM-L6-v2$"):
-        encoder.encode("Anna", space="other")
+    raises(ValueError, r"space = 'other' must be one of all-MiniLM-L6-v2$", encoder.encode, "Anna", space="other")

@@ -1,7 +1,6 @@
 """Running a bundle's graph, with every backend that needs nothing of its own in the bundle."""
 
 import gc
-import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
@@ -11,22 +10,13 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from commands import raises
 
 from xsent import SentenceEncoder
 from xsent.backends import base as backends
 from xsent.backends.base import BACKENDS, default_backend, open_backend, preload_backend
-from xsent.backends.onnx import OnnxBackend
 from xsent.bundle import Bundle
-from xsent.errors import BackendError, BundleError, MissingExtraError
-
-
-def test_graph_that_cannot_be_loaded(mini_bundle: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    bundle = Bundle.open(shutil.copytree(mini_bundle, tmp_path / "bundle"))
-    (bundle.path / "model.onnx").write_bytes(b"\xff" * 100)
-    with pytest.raises(BundleError) as caught:
-        OnnxBackend(bundle)
-    assert str(bundle.path / "model.onnx") in str(caught.value) and "\n" not in str(caught.value)
+from xsent.errors import BackendError, MissingExtraError
 
 
 def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,8 +25,7 @@ def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert default_backend() == "numpy"
     assert np.isfinite(open_backend("numpy", builtin).embed(np.arange(5))).all()
-    with pytest.raises(MissingExtraError, match=r"pip install onnxruntime, or use the numpy backend"):
-        open_backend("onnx", builtin)
+    raises(MissingExtraError, r"pip install onnxruntime, or use the numpy backend", open_backend, "onnx", builtin)
 
 
 def test_a_failed_import_is_left_to_whoever_opens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,8 +48,8 @@ def test_threads_may_open_and_close_encoders(mini_bundle: Path, backend: str) ->
         gc.collect()
         return same
 
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(agrees, [1, 2] * 8))
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(agrees, [1, 2] * 4))
 
 
 def _tell(encoder: SentenceEncoder, to: Connection) -> None:

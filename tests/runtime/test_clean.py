@@ -68,14 +68,6 @@ def test_an_index_remembers_that_its_texts_are_clean(run: Runner, tmp_path: Path
         assert out.startswith("1.0000\t1\t> > <p>") == (first == "--clean")
 
 
-def test_the_language_of_a_clean_text_is_judged() -> None:
-    noisy = (
-        "<p class=x>" + "Dziękuję bardzo za piękną wiadomość, którą wczoraj otrzymałem." + "</p> https://a.example/b/c"
-    )
-    with pytest.warns(UnknownTextWarning, match="in a language"):
-        SentenceEncoder(clean=True).encode(noisy)
-
-
 def test_a_clean_encoder_and_the_option(run: Runner, tmp_path: Path) -> None:
     plain, clean = SentenceEncoder(), SentenceEncoder(clean=True)
     noisy = f"> > <p>{TEXT}</p>"
@@ -88,3 +80,8 @@ def test_a_clean_encoder_and_the_option(run: Runner, tmp_path: Path) -> None:
     assert np.array_equal(vectors[1], vectors[2])
     out = run("duplicates", text, "--clean")[1]
     assert out.splitlines()[1].split("\t")[2] == "[2024-05-01 10:00:00] INFO The cat sleeps."  # shown as it is
+    noisy = (
+        "<p class=x>" + "Dziękuję bardzo za piękną wiadomość, którą wczoraj otrzymałem." + "</p> https://a.example/b/c"
+    )
+    with pytest.warns(UnknownTextWarning, match="in a language"):
+        SentenceEncoder(clean=True).encode(noisy)

@@ -34,27 +34,21 @@ def test_every_help_has_an_example(run: Runner, command: list[str]) -> None:
     assert f"Example: {' '.join(['xsent', *command])}" in " ".join(out.split())
 
 
-def test_a_shell_completes_commands(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_version_and_wrong_usage(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"_XSENT_COMPLETE": "complete_bash", "COMP_WORDS": "xsent e", "COMP_CWORD": "1"}.items():
         monkeypatch.setenv(name, value)
     assert run() == (0, "encode\nevaluate\n", "")
-
-
-def test_version_and_wrong_usage(run: Runner) -> None:
     code, out, _ = run("--version")
     assert (code, out) == (0, f"{xsent.__version__}\n")
     for wrong in (["encode", "--no-such-option"], ["no-such-command"], ["similarity", "only one text"]):
         assert run(*wrong)[0] == 2
 
 
-def test_similarity(run: Runner, mini_bundle: Path) -> None:
+def test_similarity_and_info(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
     code, out, _ = run("similarity", "Anna sees.", "ANNA  sees.", "--model", mini_bundle)
     assert (code, out) == (0, "1.0000\n")
     _, out, _ = run("similarity", "Anna", "Boris", "--model", mini_bundle, "--json")
     assert -1 <= json.loads(out)["cosine"] < 1
-
-
-def test_info(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
     facts = json.loads(run("info", mini_bundle, "--json")[1])
     assert facts["dim"] == 32 and facts["bytes"] > 0 and "parity" in facts
     bundle = shutil.copytree(mini_bundle, tmp_path / "bundle")
@@ -84,7 +78,7 @@ def test_info(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
         ("words", {"": BENCH / "words.tsv"}, ["--languages", "fr"], r"kind +words +fr +mean\nform +11 [^$]*not found"),
     ],
 )
-def test_the_command_prints_a_table_or_json(
+def test_table_or_json(
     run: Runner, tmp_path: Path, task: str, files: dict[str, Any], options: list[object], printed: str
 ) -> None:
     for name, content in files.items():

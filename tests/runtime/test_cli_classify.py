@@ -35,7 +35,7 @@ def head(run: Runner, folder: Path) -> Path:
     return file
 
 
-def test_fit_says_what_it_found(run: Runner, folder: Path) -> None:
+def test_fit(run: Runner, folder: Path) -> None:
     code, out, err = run("classify", "fit", folder / "en.train.1000", folder / "a.npz")
     assert (code, err) == (0, "")
     assert out.startswith(f"{folder / 'a.npz'}: 3 labels from 12 examples; in cross-validation ")
@@ -47,23 +47,36 @@ def test_fit_says_what_it_found(run: Runner, folder: Path) -> None:
     assert facts["labels"] == ["animals", "money", "weather"]
     head = LinearClassifier.load(folder / "b.npz", fingerprint=SentenceEncoder().fingerprint)
     assert (head.unknown, head.choice.l2) == (0.7, facts["l2"])
-
-
-def test_fit_mentions_balanced_where_labels_are_unequal(run: Runner, folder: Path) -> None:
     rows = [f"animals\t{text} {number}" for number in range(5) for text in TEXTS["animals"]]
     rows += [f"{label}\t{text}" for label in ("money", "weather") for text in TEXTS[label]]
     file = write_lines(folder / "unequal.tsv", rows)
     advice = "The labels have 4 to 20 examples; if rare labels matter as much, fit with --balanced.\n"
     assert run("classify", "fit", file, folder / "a.npz")[2] == advice
     assert run("classify", "fit", file, folder / "b.npz", "--balanced")[2] == ""
+    rows = [f"{label},{text}" for label, texts in TEXTS.items() for text in texts]
+    table = write_lines(folder / "labelled.csv", ["topic,text", *rows, ",Nobody knows.", "money,"])
+    code, out, err = run("classify", "fit", table, folder / "a.npz", "--columns", "topic,text")
+    assert (code, err) == (0, "Warning: 2 of 14 rows have no label or no text; they are left out\n")
+    assert "3 labels from 12 examples" in out
 
 
-def test_a_head_of_english_labels_french(run: Runner, folder: Path, head: Path) -> None:
+def test_a_head_of_english_labels_french_or_unknown(run: Runner, folder: Path, head: Path) -> None:
     code, out, err = run("classify", "predict", head, stdin="\n".join(FRENCH.values()))
     assert (code, err) == (0, "")
     labels, probabilities, texts = zip(*(line.split("\t") for line in out.splitlines()), strict=True)
     assert (labels, texts) == (tuple(FRENCH), tuple(FRENCH.values()))
     assert all(1 / 3 < float(probability) < 1 for probability in probabilities)
+    file = folder / "notes.txt"
+    file.write_text("The cat\n\n")
+    known, empty = map(json.loads, run("classify", "predict", head, file, "--json")[1].splitlines())
+    assert (known["label"], known["text"]) == ("animals", "The cat")
+    assert (empty["label"], empty["text"], empty["probability"]) == ("unknown", "", None)
+    assert run("classify", "predict", head, file)[1].splitlines()[1] == "unknown\t\t"
+    _, out, _ = run("classify", "predict", head, file, "--unknown", 1)
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["unknown", "unknown"]
+    texts = [f"{text} {number}" for number, text in enumerate(islice(cycle(FRENCH.values()), 300))]
+    _, out, _ = run("classify", "predict", head, write_lines(file, texts))
+    assert [line.split("\t")[2] for line in out.splitlines()] == texts
 
 
 def test_pairs(run: Runner, tmp_path: Path) -> None:
@@ -84,7 +97,7 @@ def test_pairs(run: Runner, tmp_path: Path) -> None:
     assert_refused(run("classify", "predict", head, file), "new.tsv:1: 1 fields, expected 2")
 
 
-def test_evaluate_a_folder(run: Runner, folder: Path) -> None:
+def test_evaluate_folders_and_files(run: Runner, folder: Path) -> None:
     code, out, err = run("classify", "evaluate", folder)
     assert (code, err) == (0, "")
     heading, columns, accuracies, *_ = out.splitlines()
@@ -94,22 +107,6 @@ def test_evaluate_a_folder(run: Runner, folder: Path) -> None:
     assert "label    animals  money  weather" in out
     assert "seeds only draw the folds" in out
 
-
-def test_predict_json_unknown_and_more_than_one_block(run: Runner, folder: Path, head: Path) -> None:
-    file = folder / "notes.txt"
-    file.write_text("The cat\n\n")
-    known, empty = map(json.loads, run("classify", "predict", head, file, "--json")[1].splitlines())
-    assert (known["label"], known["text"]) == ("animals", "The cat")
-    assert (empty["label"], empty["text"], empty["probability"]) == ("unknown", "", None)
-    assert run("classify", "predict", head, file)[1].splitlines()[1] == "unknown\t\t"
-    _, out, _ = run("classify", "predict", head, file, "--unknown", 1)
-    assert [line.split("\t")[0] for line in out.splitlines()] == ["unknown", "unknown"]
-    texts = [f"{text} {number}" for number, text in enumerate(islice(cycle(FRENCH.values()), 300))]
-    _, out, _ = run("classify", "predict", head, write_lines(file, texts))
-    assert [line.split("\t")[2] for line in out.splitlines()] == texts
-
-
-def test_evaluate_json_files_and_languages(run: Runner, folder: Path) -> None:
     def tested(*options: object) -> list[str]:
         rows = json.loads(run("classify", "evaluate", folder, "--seeds", 1, "--json", *options)[1])["rows"]
         return [row["test"] for row in rows]
@@ -155,7 +152,7 @@ def test_a_head_of_another_model_and_one_that_is_there(run: Runner, folder: Path
         (["evaluate", "{}/en.test", "{}/strange"], "strange: label 'sports' is not in both this file and"),
     ],
 )
-def test_wrong_commands_end_in_one_line_and_leave_nothing(
+def test_wrong_commands_leave_nothing(
     run: Runner, folder: Path, head: Path, arguments: list[str], message: str
 ) -> None:
     for name, content in (("empty", ""), ("strange", "sports\tThey won.\n")):
@@ -166,14 +163,8 @@ def test_wrong_commands_end_in_one_line_and_leave_nothing(
 
 
 def test_labels_by_description(run: Runner, folder: Path) -> None:
-    described = [
-        f"--labels={label}: {text}"
-        for label, text in (
-            ("animals", "pets, birds and cattle"),
-            ("money", "Geld, Banken"),
-            ("weather", "rain, sun and wind"),
-        )
-    ]
+    words = zip(FRENCH, ("pets, birds and cattle", "Geld, Banken", "rain, sun and wind"), strict=True)
+    described = [f"--labels={label}: {text}" for label, text in words]
     table = write_lines(folder / "new.csv", ["id,text", *(f'{label[0]},"{text}"' for label, text in FRENCH.items())])
     command = ("classify", "zero-shot", table, "--column", "text", "--id", "id", *described)
     code, out, err = run(*command)
@@ -189,11 +180,3 @@ def test_labels_by_description(run: Runner, folder: Path) -> None:
     answers = [list(read_rows(folder / name, ["label", "text"])) for name in ("out.csv", "again.csv")]
     assert answers[0] == answers[1] == [[label, text] for label, text in FRENCH.items()]
     assert_refused(run(*command[:-2]), "at least two different labels")
-
-
-def test_rows_without_a_label_are_left_out(run: Runner, folder: Path) -> None:
-    rows = [f"{label},{text}" for label, texts in TEXTS.items() for text in texts]
-    table = write_lines(folder / "labelled.csv", ["topic,text", *rows, ",Nobody knows.", "money,"])
-    code, out, err = run("classify", "fit", table, folder / "a.npz", "--columns", "topic,text")
-    assert (code, err) == (0, "Warning: 2 of 14 rows have no label or no text; they are left out\n")
-    assert "3 labels from 12 examples" in out

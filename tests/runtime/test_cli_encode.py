@@ -120,13 +120,6 @@ def test_encode_refuses_what_cannot_be_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == ([] if content is None else [file])
 
 
-def test_texts_of_unknown_characters_are_counted(run: Runner, tmp_path: Path) -> None:
-    file = write_lines(tmp_path / "a.txt", ["სახლი დიდია.", "The cat sleeps."])
-    code, _, err = run("encode", file, "--output", tmp_path / "x.npy")
-    assert (code, err.count("\n")) == (0, 2)
-    assert err.startswith("Warning: 1 of 2 sentences are mostly of characters that this model does not know")
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_standard_output_that_is_full_or_closed(mini_bundle: Path, sentences: Path) -> None:
     sentences.write_text("Anna sees Boris.\n" * 2000)  # more than a buffer holds

@@ -54,7 +54,7 @@ def trg(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "fr.txt", FRENCH)
 
 
-def test_standard_input_and_the_order_of_given_pairs(run: Runner, trg: Path) -> None:
+def test_score_and_standard_input(run: Runner, trg: Path, tmp_path: Path) -> None:
     assert set(pairs_of(run("mine", "-", trg, stdin="\n".join(ENGLISH))[1])) == PAIRS
     short = "\n".join(FRENCH[:4])
     _, out, _ = run("mine", trg, "-", "--retrieval", "bwd", "--margin", "distance", "-k", 2, stdin=short)
@@ -64,9 +64,6 @@ def test_standard_input_and_the_order_of_given_pairs(run: Runner, trg: Path) -> 
     assert (code, err, pairs_of(out)) == (0, "", pairs)
     scores = [float(row[0]) for row in columns(out)]
     assert min(scores[:6]) > 1 > scores[6] and scores[7] == scores[0]
-
-
-def test_cosines_of_few_pairs(run: Runner, tmp_path: Path) -> None:
     file = tsv(tmp_path / "pairs.tsv", [(ENGLISH[0], FRENCH[5]), ("", FRENCH[0]), (ENGLISH[1], ENGLISH[1])])
     code, out, _ = run("score", file, "--margin", "absolute", "--json")
     rows = [json.loads(line) for line in out.splitlines()]

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import Runner, assert_refused, interrupt
+from commands import OFFLINE, Runner, assert_refused, interrupt
 
 from xsent import SearchIndex, SentenceEncoder
 from xsent.search.write import can_resume
@@ -60,27 +60,32 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
         assert_refused(run("search", made, query), "the query is empty; ask for something")
 
 
-def test_another_model_and_no_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:
+def test_another_model_no_index_and_bad_input_are_one_line(
+    run: Runner, made: Path, mini_bundle: Path, tmp_path: Path
+) -> None:
     fingerprint = SentenceEncoder(mini_bundle).fingerprint
     assert_refused(run("search", made, "Anna"), f"{made} has vectors of {fingerprint}, the model makes ")
     none = f"{made.parent}: not an index; make one with xsent index"
     assert_refused(run("search", made.parent, "Anna", "--model", mini_bundle), none)
+    file = tmp_path / "bad.txt"
+    file.write_bytes(b"good\ncaf\xe9\n")
+    assert_refused(run("index", file, tmp_path / "bad.index", "--model", mini_bundle), "2: not UTF-8")
+    assert not list(tmp_path.glob("bad.index*"))
 
 
-@pytest.mark.parametrize(("count", "kept"), [(100, False), (10_100, True)])
+@pytest.mark.parametrize(("count", "kept"), [(10, False), (110, True)])
 def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: Path, count: int, kept: bool) -> None:
     index, partial = tmp_path / "x.index", tmp_path / ".x.index.partial"
     lines = "".join(f"Anna sees Boris {number} times.\n" for number in range(count)).encode()
     begun = lambda: (partial / "vectors.f16").exists() and can_resume(index, add=False)  # noqa: E731
-    once = begun if kept else partial.exists
     message = b"What was indexed is kept; the same command with --resume goes on.\n" if kept else b""
-    ended = interrupt("index", "-", index, "--model", mini_bundle, lines=lines, once=once)
+    often = f"{OFFLINE}; import xsent.search.write as write; write.SAVE_EVERY = 100"
+    once = begun if kept else partial.exists
+    ended = interrupt("index", "-", index, "--model", mini_bundle, lines=lines, once=once, before=often)
     assert (ended, partial.exists()) == ((130, message + b"Error: interrupted\n"), kept)
 
 
-def test_what_is_there_is_added_to_but_neither_replaced_nor_resumed(
-    run: Runner, made: Path, notes: Path, mini_bundle: Path
-) -> None:
+def test_what_is_there_is_added_to_but_not_replaced(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
     assert SearchIndex(made).state.fingerprint == SentenceEncoder(mini_bundle).fingerprint
     arguments = ["index", notes, made, "--model", mini_bundle]
     for options, message in (
@@ -96,16 +101,7 @@ def test_what_is_there_is_added_to_but_neither_replaced_nor_resumed(
     assert (found[0], found[1].split("\t", 1)[1], found[2]) == (0, "5\tHenry and Irina\n", "")
 
 
-def test_bad_input_is_one_line_and_leaves_nothing(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
-    file = tmp_path / "bad.txt"
-    file.write_bytes(b"good\ncaf\xe9\n")
-    assert_refused(run("index", file, tmp_path / "bad.index", "--model", mini_bundle), "2: not UTF-8")
-    assert not list(tmp_path.glob("bad.index*"))
-
-
-def test_words_and_the_lowest_score_are_options_and_a_query_may_begin_with_a_dash(
-    run: Runner, made: Path, mini_bundle: Path
-) -> None:
+def test_options_of_words_and_scores_and_a_query_with_a_dash(run: Runner, made: Path, mini_bundle: Path) -> None:
     search = ["search", made, "--model", mini_bundle]
     assert run(*search, "Boris", "-k", 1)[1].split("\t")[1] == "1"
     exact = "Anna sees Boris."

@@ -23,7 +23,7 @@ from xsent_export.parity import tolerances
         ("riscv64", "isa\t: rv64", "riscv64"),
     ],
 )
-def test_it_is_named_by_the_best(
+def test_instruction_set(
     machine: str, cpuinfo: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(platform, "machine", lambda: machine)

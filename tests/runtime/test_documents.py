@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import raises
 from texts import SENTENCES
 from toy_documents import DIM, ToyEncoder, toy_documents
 
@@ -54,7 +55,7 @@ def test_sentences_of_every_language(language: str) -> None:
     assert split_sentences(space.join(TEXTS[language]), language) == TEXTS[language]
 
 
-def test_sentences_of_long_texts_and_of_headings() -> None:
+def test_sentences_of_long_texts_headings_and_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sentencex")
     text = "  A heading\n\nA text that goes\nover two lines. The end.  \n\n"
     assert split_sentences(text, "en") == ["A heading", "A text that goes\nover two lines.", "The end."]
@@ -66,14 +67,10 @@ def test_sentences_of_long_texts_and_of_headings() -> None:
     sentences[500] = 'He said: "Number 500 is not.'  # an open quotation hides little
     sentences[999] += '"'
     assert len(split_sentences(" ".join(sentences), "en")) > 900
-
-
-def test_given_sentences_need_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentencex", None)
     assert sentences_of([" One. Two. ", "", " \t", "Three"], "en") == ["One. Two.", "Three"]
     assert sentences_of([], "en") == sentences_of(" ", "en") == []
-    with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[documents\]'"):
-        split_sentences("A. B.", "en")
+    raises(MissingExtraError, r"pip install 'xsent\[documents\]'", split_sentences, "A. B.", "en")
 
 
 def test_directions_by_hand() -> None:
@@ -207,16 +204,13 @@ def test_debiasing_brings_the_languages_together(fitted: DocumentEncoder) -> Non
     assert found(fitted) == len(truth) >= found(biased)
 
 
-def test_one_language_and_few_documents() -> None:
+def test_one_language_few_documents_and_texts() -> None:
     encoder = DocumentEncoder(ToyEncoder()).fit(CORPORA["en"])
     assert encoder.space.choice.rank == 0
     assert encoder.encode(CORPORA["en"]).shape == (60, DIM)
     assert DocumentEncoder(ToyEncoder()).fit(CORPORA["en"], rank=2).space.choice.rank == 2
     small = {code: documents[:2] for code, documents in CORPORA.items()}  # too few for weights
     assert DocumentEncoder(ToyEncoder(), weighted=False).fit(small, rank=1).encode(small["en"], "en").any(axis=1).all()
-
-
-def test_texts_are_split_into_sentences() -> None:
     pytest.importorskip("sentencex")
     texts = [" ".join(f"{sentence}." for sentence in document) for document in CORPORA["en"]]
     lists = [[f"{sentence}." for sentence in document] for document in CORPORA["en"]]
@@ -225,21 +219,17 @@ def test_texts_are_split_into_sentences() -> None:
     assert DocumentEncoder(ToyEncoder()).fit(texts).fingerprint == encoder.fingerprint
 
 
-def test_the_same_sentences_give_the_same_space_and_none_is_cut(fitted: DocumentEncoder) -> None:
+def test_the_same_sentences_give_the_same_space(fitted: DocumentEncoder) -> None:
     padded = {code: [*[["", *document, " "] for document in documents], []] for code, documents in CORPORA.items()}
     encoder = ToyEncoder()
     again = DocumentEncoder(encoder).fit(padded)
     assert again.fingerprint == fitted.fingerprint
-    with pytest.raises(ValueError, match="language 'fr': no sentence in 2 documents"):
-        again.fit({"en": CORPORA["en"], "fr": [[], [" "]]})
+    raises(ValueError, "language 'fr': no sentence in 2 documents", again.fit, {"en": CORPORA["en"], "fr": [[], [" "]]})
     assert again.fingerprint == fitted.fingerprint  # a failed fit leaves the older one
     again.encode(CORPORA["en"][:1], "en")
     assert encoder.policies == {"split"}
     assert again.fit({"en": CORPORA["en"]}).languages == ("en",)
     assert again.fingerprint != fitted.fingerprint
-
-
-def test_empty_documents_become_zero(fitted: DocumentEncoder) -> None:
     vectors = fitted.encode([[], ["", "  "], "", " \n ", CORPORA["en"][0]], "en")
     assert vectors.shape == (5, DIM) and not vectors[:4].any()
     assert np.array_equal(vectors[4], fitted.encode(CORPORA["en"], "en")[0])  # a vector does not depend on the others
@@ -272,8 +262,7 @@ def test_streams_of_vectors_are_read_to_their_end() -> None:
     ],
 )
 def test_what_cannot_be_fitted(documents: Any, arguments: dict[str, int], message: str) -> None:  # noqa: ANN401
-    with pytest.raises(ValueError, match=message):
-        DocumentEncoder(ToyEncoder()).fit(documents, **arguments)
+    raises(ValueError, message, DocumentEncoder(ToyEncoder()).fit, documents, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -288,16 +277,13 @@ def test_what_cannot_be_fitted(documents: Any, arguments: dict[str, int], messag
 def test_what_cannot_be_encoded(
     fitted: DocumentEncoder, documents: list[Any], language: str | None, error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=message):
-        fitted.encode(documents, language)
-    with pytest.raises(ValueError, match="nothing was fitted"):
-        DocumentEncoder(ToyEncoder()).encode(CORPORA["en"], "en")
+    raises(error, message, fitted.encode, documents, language)
+    raises(ValueError, "nothing was fitted", DocumentEncoder(ToyEncoder()).encode, CORPORA["en"], "en")
 
 
 def test_save_and_load(fitted: DocumentEncoder, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
-    with pytest.raises(FileExistsError, match="exists"):
-        fitted.save(tmp_path / "mine")
+    raises(FileExistsError, "exists", fitted.save, tmp_path / "mine")
     plain = DocumentEncoder(ToyEncoder(), weighted=False).fit(CORPORA)
     for name, encoder in (("fitted", fitted), ("plain", plain)):
         encoder.save(tmp_path / name)
@@ -330,8 +316,7 @@ def test_damaged_folders(fitted: DocumentEncoder, tmp_path: Path) -> None:
     ):
         broken = shutil.copytree(tmp_path / "whole", tmp_path / str(number))
         (broken / name).unlink() if content is None else (broken / name).write_bytes(content)
-        with pytest.raises(DataError, match=message):
-            DocumentEncoder.load(broken, ToyEncoder())
+        raises(DataError, message, DocumentEncoder.load, broken, ToyEncoder())
     nan = np.full((1, DIM), np.nan, np.float32)
     known = {code: replace(space, directions=nan) for code, space in fitted.space.languages.items()}
     replace(fitted.space, languages=known).save(tmp_path / "space")  # whoever writes both files

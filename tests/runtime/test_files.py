@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from commands import raises
 
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file, atomic_folder, read_json, remove_folder, sweep, to_json
@@ -32,8 +33,7 @@ def test_json_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None
     file = tmp_path / "a.json"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(DataError, match=rf"a\.json: {reason}.*; fit it again"):
-        read_json(file, "fit it again")
+    raises(DataError, rf"a\.json: {reason}.*; fit it again", read_json, file, "fit it again")
     file.write_bytes(to_json({"name": "é"}))
     assert read_json(file, "fit it again") == {"name": "é"}
 
@@ -127,7 +127,7 @@ def test_only_line_feeds_end_lines(tmp_path: Path, name: str, pack: Callable[[by
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
-def test_compression_is_known_by_the_first_bytes(
+def test_compression_is_recognised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
     for name in ("mails", "mails.txt", "mails.gz.part"):
@@ -137,7 +137,7 @@ def test_compression_is_known_by_the_first_bytes(
     assert list(read_lines("-")) == LINES
 
 
-def test_carriage_returns_end_no_lines(tmp_path: Path) -> None:
+def test_carriage_returns_marks_and_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a"
     for content, lines in [
         (b"one\r", ["one"]),
@@ -148,16 +148,16 @@ def test_carriage_returns_end_no_lines(tmp_path: Path) -> None:
         assert list(read_lines(file)) == lines
     for content in (b"one\rtwo\r\rfour\r", b"\xef\xbb\xbfone\rtwo"):  # an old file of Macintosh
         file.write_bytes(content)
-        with pytest.raises(DataError, match="a: carriage returns alone end its lines; save it with line feeds"):
-            list(read_lines(file))
-
-
-def test_standard_input_marks_and_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        raises(DataError, "a: carriage returns alone end its lines; save it with line feeds", list, read_lines(file))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
     assert list(read_lines("-")) == LINES
     for content, lines in ((b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", ["one", "\ufefftwo"]), (b"", [])):
         (tmp_path / "a").write_bytes(content)
         assert list(read_lines(tmp_path / "a")) == lines
+    (tmp_path / "a").write_text("a\tb\nc\t\nonly\n")
+    rows = read_fields(tmp_path / "a", 2, "English, translation")
+    assert [next(rows), next(rows)] == [["a", "b"], ["c", ""]]
+    raises(DataError, r"a:3: 1 fields, expected 2.*English, translation", next, rows)
 
 
 @pytest.mark.parametrize(
@@ -174,19 +174,10 @@ def test_standard_input_marks_and_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         ("x" * 5000, None, "cannot be read .File name too long"),
     ],
 )
-def test_what_cannot_be_read_is_named(
+def test_unreadable(
     tmp_path: Path, name: str, content: bytes | None, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("xsent.files.text.LONGEST", 100)
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=message):
-        list(read_lines(tmp_path / name))
-
-
-def test_fields(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("a\tb\nc\t\nonly\n")
-    rows = read_fields(tmp_path / "a", 2, "English, translation")
-    assert [next(rows), next(rows)] == [["a", "b"], ["c", ""]]
-    with pytest.raises(DataError, match=r"a:3: 1 fields, expected 2.*English, translation"):
-        next(rows)
+    raises(DataError, message, list, read_lines(tmp_path / name))

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import raises
 
 import xsent
 
@@ -67,7 +68,5 @@ def test_all_names_exist_and_are_sorted() -> None:
     assert all(getattr(xsent, name) is not None for name in xsent.__all__)
     assert set(xsent.__all__) <= set(dir(xsent))
     for name, instead in {"quantize_embeddings": "precision='int8'", "community_detection": "group_pairs"}.items():
-        with pytest.raises(AttributeError, match=f"module 'xsent' has no {name}; use .*{instead}"):
-            getattr(xsent, name)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        xsent.__getattr__("nothing")
+        raises(AttributeError, f"module 'xsent' has no {name}; use .*{instead}", getattr, xsent, name)
+    raises(AttributeError, "no attribute 'nothing'", xsent.__getattr__, "nothing")

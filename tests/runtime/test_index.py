@@ -1,14 +1,17 @@
-"""Searching an index, and what a damaged one says."""
+"""Indexes made, added to, stopped, killed, resumed, searched, and what a damaged one says."""
 
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
+from commands import file_names, raises
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from indexes import LINES, Replay, Stop, contents, encoder, made, overwrite, path, replayed, until
@@ -27,15 +30,12 @@ def test_semantic_search_by_hand() -> None:
     assert [[hit["corpus_id"] for hit in hits] for hits in found] == [[2, 1], [0, 1]]
     assert [hit["score"] for hit in found[0]] == pytest.approx([1, 0.5**0.5])
     assert len(semantic_search([1, 0], [[0, 1], [1, 1]], top_k=10**12)[0]) == 2
-    with pytest.raises(ValueError, match="k = 0"):
-        semantic_search([1, 0], [[1, 1]], top_k=0)
+    raises(ValueError, "k = 0", semantic_search, [1, 0], [[1, 1]], top_k=0)
 
 
 @settings(max_examples=20, deadline=None)
 @given(rows=st.integers(1, 40), queries=st.integers(1, 4), k=st.integers(1, 50), seed=st.integers(0))
-def test_search_agrees_with_brute_force(
-    tmp_path_factory: pytest.TempPathFactory, rows: int, queries: int, k: int, seed: int
-) -> None:
+def test_brute_force(tmp_path_factory: pytest.TempPathFactory, rows: int, queries: int, k: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     index, _ = replayed(tmp_path_factory.mktemp("index") / "x", random.normal(size=(rows, 5)))
     asked = random.normal(size=(queries, 5))
@@ -64,21 +64,16 @@ def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder) -
     assert SearchIndex(made).search(encoder, ["Anna"], k=1)[0][0].text == "Clara sees David."
 
 
-def test_another_encoder_is_refused_with_both_fingerprints(
-    made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_encoder_is_refused(made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xsent.search.write.SAVE_EVERY", 4)
     other: Any = Replay(np.eye(32))
     both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
-    with pytest.raises(FingerprintError, match=both):
-        SearchIndex(made).search(other, ["1"])
-    with pytest.raises(FingerprintError, match=both):
-        extend_index(made, ["1"], other)
+    raises(FingerprintError, both, SearchIndex(made).search, other, ["1"])
+    raises(FingerprintError, both, extend_index, made, ["1"], other)
     new = made.with_name("new")
     with pytest.raises(Stop):
         build_index(new, until(LINES, 40), encoder)
-    with pytest.raises(FingerprintError, match=both):
-        build_index(new, ["1"], other, resume=True)
+    raises(FingerprintError, both, build_index, new, ["1"], other, resume=True)
 
 
 def database(folder: Path) -> Path:
@@ -137,14 +132,11 @@ def test_verify_and_adding_see_a_single_bit(made: Path, encoder: SentenceEncoder
     overwrite(file, place, bytes([file.read_bytes()[place] ^ 1]))
     damaged = contents(made)
     for work in (SearchIndex(made).verify, lambda: extend_index(made, ["Boris"], encoder)):
-        with pytest.raises(DataError, match=r"damaged \(row \d+ of it or of vectors.f16 is not what it was\)"):
-            work()
+        raises(DataError, r"damaged \(row \d+ of it or of vectors.f16 is not what it was\)", work)
     assert contents(made) == damaged
 
 
-def test_empty_lines_keep_their_numbers_and_neither_they_nor_empty_queries_find(
-    made: Path, encoder: SentenceEncoder
-) -> None:
+def test_empty_lines_keep_their_numbers_and_find_nothing(made: Path, encoder: SentenceEncoder) -> None:
     index = SearchIndex(made)
     (hits,) = index.search(encoder, ["Anna"], k=10**12)
     assert sorted(hit.line for hit in hits) == [line for line in range(1, 51) if line % 7]
@@ -153,15 +145,152 @@ def test_empty_lines_keep_their_numbers_and_neither_they_nor_empty_queries_find(
     assert len(index) == 43
     assert [len(hits) for hits in index.search(encoder, ["", "Anna"], k=3)] == [0, 3]
     assert index.search(encoder, []) == []
-    with pytest.raises(ValueError, match="k = 0"):
-        index.search(encoder, ["Anna"], k=0)
-    with pytest.raises(TypeError, match="not one str"):
-        index.search(encoder, "Anna")
-    with pytest.raises(ValueError, match="3 and of 32 dimensions"):
-        index.nearest(np.ones((1, 3), np.float32))
+    raises(ValueError, "k = 0", index.search, encoder, ["Anna"], k=0)
+    raises(TypeError, "not one str", index.search, encoder, "Anna")
+    raises(ValueError, "3 and of 32 dimensions", index.nearest, np.ones((1, 3), np.float32))
 
 
 def test_more_rows_than_are_read_at_once(path: Path) -> None:
     index, encoder = replayed(path, np.random.default_rng(0).normal(size=(4100, 4)))
     asked = ["0", "2047", "2048", "4099"]
     assert [hits[0].text for hits in index.search(encoder, asked, k=1)] == asked
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.search.write.SAVE_EVERY", 4)
+
+
+def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, encoder: SentenceEncoder) -> None:
+    before = contents(made)
+    raises(FileExistsError, "--force replaces it, --add adds to it", build_index, made, ["Boris"], encoder)
+    with pytest.raises(Stop):
+        build_index(made, until(LINES, 2), encoder, force=True)
+    assert contents(made) == before
+    with mock.patch.object(Path, "rename", side_effect=Stop), pytest.raises(Stop):
+        build_index(made, ["Boris"], encoder, force=True)
+    assert contents(made) == before
+    build_index(made, ["Boris"], encoder, force=True)
+    assert file_names(made.parent) == {made.name}
+    assert len(SearchIndex(made)) == 1
+    mine, file = made.with_name("mine"), made.with_name("file")
+    mine.mkdir()
+    for letter in (mine / "letter.txt", made / "letter.txt", file):
+        letter.write_text("dear")
+    raises(DataError, "not an index, so it is not replaced", build_index, mine, ["Boris"], encoder, force=True)
+    raises(DataError, r"holds letter\.txt, which is of no index", build_index, made, ["Boris"], encoder, force=True)
+    for work in (build_index, extend_index):
+        raises(DataError, "not an index", work, file, ["Boris"], encoder)
+    partial = mine.rename(made.with_name(".new.partial"))
+    for force in (False, True):
+        with pytest.raises(DataError, match=r"\.new\.partial: holds letter\.txt"):
+            build_index(made.with_name("new"), LINES, encoder, force=force)
+    assert file_names(partial) == {"letter.txt"}
+    assert len(SearchIndex(made)) == 1
+
+
+@pytest.mark.usefixtures("often")
+def test_empty_lines_that_were_added_block_nothing(made: Path, encoder: SentenceEncoder) -> None:
+    before = contents(made)
+    raises(DataError, "of 9 lines none has text", extend_index, made, [""] * 9, encoder)
+    with pytest.raises(Stop):
+        extend_index(made, until([""] * 50, 40), encoder)
+    raises(DataError, "of 40 lines none has text", extend_index, made, [""] * 40, encoder, resume=True)
+    assert contents(made) == before
+
+
+@pytest.mark.usefixtures("often")
+def test_an_index_serves_while_a_stopped_addition_is_resumed(made: Path, encoder: SentenceEncoder) -> None:
+    opened = SearchIndex(made)
+    found = opened.search(encoder, ["Anna"], k=100)
+    with pytest.raises(Stop):
+        extend_index(made, until(LINES, 40), encoder)
+    assert opened.search(encoder, ["Anna"], k=100) == SearchIndex(made).search(encoder, ["Anna"], k=100) == found
+    with pytest.raises(FileExistsError, match="holds 32 lines of a job that was stopped; --add --resume goes on"):
+        extend_index(made, LINES, encoder)
+    extend_index(made, LINES, encoder, resume=True)
+    assert opened.search(encoder, ["Anna"], k=100) == found
+    whole = made.with_name("whole")
+    build_index(whole, LINES + LINES, encoder)
+    assert contents(made)["passages"] == contents(whole)["passages"]
+    with pytest.raises(Stop):
+        extend_index(made, until(LINES, 40), encoder)
+    extend_index(made, ["Clara"], encoder, force=True)
+    assert len(SearchIndex(made)) == 87
+    SearchIndex(made).verify()
+
+
+@pytest.mark.usefixtures("often")
+def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEncoder) -> None:
+    with pytest.raises(Stop):
+        build_index(path, until(LINES, 40), encoder)
+    partial = path.with_name(".notes.index.partial")
+    assert file_names(path.parent) == {partial.name}
+    raises(FileExistsError, "holds 32 lines", build_index, path, LINES, encoder)
+    raises(DataError, "an unfinished index; xsent index --resume goes on with it", SearchIndex, partial)
+    with (partial / "vectors.f16").open("ab") as file:
+        file.write(b"of a kill")
+    encoded: list[str] = []
+    encode_items = encoder.encode_items
+    note = lambda texts, **options: encode_items((encoded.append(text) or text for text in texts), **options)  # noqa: E731
+    with mock.patch.object(encoder, "encode_items", note):
+        build_index(path, LINES, encoder, resume=True)
+    assert encoded == LINES[32:]
+    whole = path.with_name("whole")
+    build_index(whole, LINES, encoder)
+    assert contents(path) == contents(whole)
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("lines", [["Boris", *LINES[1:]], LINES[:31], []], ids=["changed", "shorter", "empty"])
+def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder, lines: list[str]) -> None:
+    with pytest.raises(Stop):
+        build_index(path, until(LINES, 40), encoder)
+    partial = path.with_name(".notes.index.partial")
+    before = contents(partial)
+    with pytest.raises(DataError, match="does not begin with the 32 lines that were read before"):
+        build_index(path, lines, encoder, resume=True)
+    assert contents(partial) == before
+    (partial / "vectors.f16").write_bytes(b"short")
+    raises(DataError, r"vectors\.f16: 5 bytes, expected", build_index, path, LINES, encoder, resume=True)
+    build_index(path, ["Clara"], encoder, force=True)
+    assert len(SearchIndex(path)) == 1
+
+
+def test_two_writers_do_not_meet(made: Path, encoder: SentenceEncoder) -> None:
+    pytest.importorskip("fcntl")
+
+    def lines() -> Iterator[str]:
+        yield "Boris"
+        with pytest.raises(DataError, match="another process is writing it; wait until it is done"):
+            extend_index(made, ["Clara"], encoder)
+        raises(DataError, "another process is writing it", build_index, made, ["Clara"], encoder, force=True)
+
+    extend_index(made, lines(), encoder)
+    assert len(SearchIndex(made)) == 44 and file_names(made.parent) == {made.name}
+
+
+def test_nothing_to_index_leaves_nothing_and_a_resume_may_start(path: Path, encoder: SentenceEncoder) -> None:
+    for lines in ([], ["", "  "]):
+        raises(DataError, f"of {len(lines)} lines none has text", build_index, path, lines, encoder)
+        assert not file_names(path.parent)
+    build_index(path, LINES, encoder, resume=True)
+    assert len(SearchIndex(path)) == 43
+    path.rename(path.with_name(".notes.index.partial"))  # as a kill just before the end leaves it
+    raises(FileExistsError, "holds 50 lines of a job that was stopped", build_index, path, LINES, encoder)
+    build_index(path, LINES, encoder, resume=True)
+    assert file_names(path.parent) == {path.name} and len(SearchIndex(path)) == 43
+
+
+def test_adding_gives_what_indexing_at_once_gives_and_keeps_sources(made: Path, encoder: SentenceEncoder) -> None:
+    more = ["Clara sees Boris.", "", "David voit Elena."]
+    state = extend_index(made, more, encoder)
+    assert (state.lines, state.rows, state.start) == (53, 45, 50)
+    whole = made.with_name("whole")
+    build_index(whole, LINES + more, encoder)
+    assert contents(made)["passages"] == contents(whole)["passages"]
+    assert (made / "vectors.f16").read_bytes() == (whole / "vectors.f16").read_bytes()
+    extend_index(made, ["Clara"], encoder, source="more.txt")
+    for text, source, line in (("David voit Elena.", "", 53), ("Clara", "more.txt", 54)):
+        ((hit,),) = SearchIndex(made).search(encoder, [text], k=1)
+        assert (hit.source, hit.line, hit.text) == (source, line, text)

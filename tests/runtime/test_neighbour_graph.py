@@ -6,6 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from commands import raises
 from indexes import LINES, Replay, encoder, path, replayed, until
 from numpy.typing import NDArray
 
@@ -73,14 +74,11 @@ def test_a_damaged_graph_is_named(path: Path, clustered: NDArray[Any]) -> None:
     graph.write_bytes(damaged)
     assert index.search(encoder, ["3"])[0][0].text == "3"
     index = SearchIndex(path)
-    with pytest.raises(DataError, match=r"graph-500.usearch: damaged"):
-        index.search(encoder, ["3"])
+    raises(DataError, r"graph-500.usearch: damaged", index.search, encoder, ["3"])
     assert index.search(encoder, ["3"], exact=True)[0][0].text == "3"
-    with pytest.raises(DataError, match=r"graph-500.usearch: damaged"):
-        extend_index(path, ["3"], encoder, graph=True)
+    raises(DataError, r"graph-500.usearch: damaged", extend_index, path, ["3"], encoder, graph=True)
     graph.unlink()
-    with pytest.raises(DataError, match=r"graph-500.usearch: damaged"):
-        SearchIndex(path).search(encoder, ["3"])
+    raises(DataError, r"graph-500.usearch: damaged", SearchIndex(path).search, encoder, ["3"])
 
 
 def test_a_graph_that_finds_no_room_leaves_the_index_as_it_was(path: Path, clustered: NDArray[Any]) -> None:
@@ -99,7 +97,7 @@ def test_a_graph_that_finds_no_room_leaves_the_index_as_it_was(path: Path, clust
     assert SearchIndex(path).state.graph == 1001
 
 
-def test_a_graph_without_usearch_is_refused_before_any_work(
+def test_a_graph_without_usearch_is_refused(
     path: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("xsent.search.graph.find_spec", lambda name: None)

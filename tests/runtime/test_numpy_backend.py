@@ -103,9 +103,7 @@ def operator() -> onnxruntime.InferenceSession:
 
 
 @given(x=arrays.arrays(np.float32, st.integers(1, 40), elements=st.integers(-30_000, 30_000).map(lambda n: n / 1000)))
-def test_activations_are_rounded_as_onnxruntime_does(
-    operator: onnxruntime.InferenceSession, x: NDArray[np.float32]
-) -> None:
+def test_rounding_is_that_of_onnxruntime(operator: onnxruntime.InferenceSession, x: NDArray[np.float32]) -> None:
     rounded, step, zero = operator.run(None, {"x": x})
     numbers, own_step = quantize(x)
     assert own_step == step

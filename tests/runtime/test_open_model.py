@@ -4,6 +4,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from commands import raises
 
 from xsent import open_model as models
 from xsent.encoder import SentenceEncoder
@@ -27,16 +28,12 @@ def offer(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
 def test_bundles_and_what_others_know(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(models.open_model(mini_bundle), SentenceEncoder)
     offer(monkeypatch, f"{__name__}:open_stub")
-    with pytest.raises(BundleError, match="known kinds: bundle, open_stub"):
-        models.open_model(tmp_path)
+    raises(BundleError, "known kinds: bundle, open_stub", models.open_model, tmp_path)
     offer(monkeypatch, "no_such_package:open")
-    with pytest.raises(BundleError, match="no model in this folder"):
-        models.open_model(tmp_path)
+    raises(BundleError, "no model in this folder", models.open_model, tmp_path)
     (tmp_path / "modules.json").touch()
-    with pytest.raises(MissingExtraError, match=r"pip install xsent\[train\]"):
-        models.open_model(tmp_path)
+    raises(MissingExtraError, r"pip install xsent\[train\]", models.open_model, tmp_path)
     offer(monkeypatch, f"{__name__}:open_stub", f"{__name__}:Stub")  # asked in turn
     (tmp_path / "stub").touch()
     assert isinstance(models.open_model(tmp_path), Stub)
-    with pytest.raises(BundleError, match="no such folder"):
-        models.open_model(tmp_path / "nothing")
+    raises(BundleError, "no such folder", models.open_model, tmp_path / "nothing")

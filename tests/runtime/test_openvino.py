@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from commands import raises
 from conftest import MakeEncoder, save_encoder
 from numpy.typing import NDArray
 from trainings import export_command
@@ -95,9 +96,7 @@ def test_eight_bits_are_close(checkpoint: Checkpoint, tmp_path: Path, capfd: pyt
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_twice_the_same_bytes_and_nothing_about_this_machine(
-    precision: Precision, checkpoint: Checkpoint, tmp_path: Path
-) -> None:
+def test_the_same_bytes_twice_of_no_machine(precision: Precision, checkpoint: Checkpoint, tmp_path: Path) -> None:
     if precision == "int8":
         pytest.importorskip("nncf")
     written = []
@@ -113,15 +112,13 @@ def test_twice_the_same_bytes_and_nothing_about_this_machine(
     assert str(tmp_path) not in xml
 
 
-def test_threads_company_and_the_next_prepared_length_change_nothing(
-    backend: OpenVinoBackend, checkpoint: Checkpoint
-) -> None:
-    sentences = [np.arange(1 + i * 11 % 64) for i in range(200)]
+def test_threads_company_and_prepared_lengths_change_nothing(backend: OpenVinoBackend, checkpoint: Checkpoint) -> None:
+    sentences, encoder = [np.arange(1 + i * 11 % 64) for i in range(128)], checkpoint.load_encoder()
     alone = [backend.embed(ids) for ids in sentences]
     with ThreadPoolExecutor(4) as pool:
         np.testing.assert_array_equal(alone, list(pool.map(backend.embed, sentences)))
     for ids, vector in zip(sentences[:64], alone, strict=False):  # each length once
-        np.testing.assert_allclose(vector, trained_vector(checkpoint.load_encoder(), ids), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(vector, trained_vector(encoder, ids), rtol=0, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
@@ -159,23 +156,19 @@ def test_what_is_missing_is_named(
     def write(precision: Precision, sentences: Sequence[str] = ("", " ")) -> None:
         write_whole(checkpoint, precision, tmp_path, sentences)
 
-    with pytest.raises(DataError, match="no sentences to calibrate int8 with; give some in en, fr, de"):
-        write("int8")
+    raises(DataError, "no sentences to calibrate int8 with; give some in en, fr, de", write, "int8")
     monkeypatch.setitem(sys.modules, "nncf", None)
-    with pytest.raises(MissingExtraError, match=r"nncf is not installed; pip install 'xsent\[export\]'"):
-        write("int8", SENTENCES)
+    raises(MissingExtraError, r"nncf is not installed; pip install 'xsent\[export\]'", write, "int8", SENTENCES)
     with monkeypatch.context() as context:
         context.delattr(openvino, "Core")
-        with pytest.raises(MissingExtraError, match=r"cannot write this encoder .*; pip install -U 'xsent\[export\]'"):
-            write("float32")
+        raises(MissingExtraError, r"cannot write this encoder .*; pip install -U 'xsent\[export\]'", write, "float32")
     assert not list(tmp_path.iterdir())
     (tmp_path / "model.xml").mkdir()
     with pytest.raises(OSError, match="openvino cannot write it") as caught:
         write("float32")
     assert caught.value.filename == str(tmp_path / "model.xml")
     monkeypatch.setitem(sys.modules, "openvino", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[openvino\]'"):
-        SentenceEncoder(openvino_bundle, backend="openvino")
+    raises(MissingExtraError, r"pip install 'xsent\[openvino\]'", SentenceEncoder, openvino_bundle, backend="openvino")
 
 
 def test_nothing_is_reported_to_the_makers() -> None:

@@ -22,6 +22,14 @@ def test_two_that_stand_alone_by_hand() -> None:
     pairs = mine_paraphrases(at_angles(0, 20, 120, 240))
     assert list(zip(pairs.src, pairs.trg, strict=True)) == [(0, 1)]
     assert pairs.scores == pytest.approx([np.cos(np.deg2rad(20)) / 0.6])  # nothing else is near: 0.6 instead
+    assert len(mine_paraphrases(np.array([[0, 0], [1, 2], [0, 0]]))) == 0
+    random = np.random.default_rng(1)
+    vectors = random.normal(size=(9000, 32)).astype(np.float32)
+    vectors[8999], vectors[4100] = vectors[3], vectors[1030]
+    pairs = mine_paraphrases(vectors, threshold=1.6)
+    assert set(zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)) == {(3, 8999), (1030, 4100)}
+    rows = np.array([3, 4100, 8999])
+    assert mine_paraphrases(vectors, rows=rows).src.tolist() == [3]
 
 
 def test_what_is_around_decides_where_it_is_near() -> None:
@@ -40,31 +48,16 @@ def test_what_is_around_decides_where_it_is_near() -> None:
     assert found(0.97, 0.9) == pytest.approx([0.97 / 0.75], abs=1e-4)  # nor less than 0.75
 
 
-def test_the_members_of_a_large_group_do_not_hide_each_other() -> None:
+def test_groups() -> None:
+    assert group_pairs([]) == []
+    assert group_pairs([(1, 2), (5, 9), (7, 2), (9, 5), (8, 7), (3, 4)]) == [[1, 2, 7, 8], [3, 4], [5, 9]]
+    assert group_pairs([(1, 2), (3, 4), (2, 3)], [(1, 4)]) == [[1, 2], [3, 4]]
+    assert group_pairs([(1, 2), (2, 3)], [(3, 1)]) == [[1, 2]]
     random = np.random.default_rng(0)
     copies = random.normal(size=16) + 0.05 * random.normal(size=(40, 16))  # more than the neighbours looked at
     others = random.normal(size=(60, 16))
     pairs = mine_paraphrases(np.concatenate([others, copies]))
     assert group_pairs(zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)) == [list(range(60, 100))]
-
-
-def test_more_rows_than_are_compared_at_once() -> None:
-    random = np.random.default_rng(1)
-    vectors = random.normal(size=(9000, 32)).astype(np.float32)
-    vectors[8999], vectors[4100] = vectors[3], vectors[1030]
-    pairs = mine_paraphrases(vectors, threshold=1.6)
-    assert set(zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)) == {(3, 8999), (1030, 4100)}
-    rows = np.array([3, 4100, 8999])
-    assert mine_paraphrases(vectors, rows=rows).src.tolist() == [3]
-
-
-def test_one_text_has_no_duplicates() -> None:
-    assert len(mine_paraphrases(np.array([[0, 0], [1, 2], [0, 0]]))) == 0
-
-
-def test_groups() -> None:
-    assert group_pairs([]) == []
-    assert group_pairs([(1, 2), (5, 9), (7, 2), (9, 5), (8, 7), (3, 4)]) == [[1, 2, 7, 8], [3, 4], [5, 9]]
 
 
 def test_paraphrase_mining_across_languages() -> None:
@@ -101,6 +94,14 @@ def test_the_command_prints_groups_and_pairs(run: Runner, tmp_path: Path) -> Non
     assert run("duplicates", text, "--vectors", vectors)[1] == out
     text.write_text("The cat sleeps.\nIt rains in Paris.\n")
     assert_refused(run("duplicates", text), f"no duplicates in {text}: no pair reaches the threshold 1.25")
+    text = tmp_path / "text.txt"
+    text.write_text("Smoking is allowed here.\nSmoking is forbidden here.\nRauchen ist hier verboten.\n")
+    code, out, err = run("duplicates", text)
+    assert code == 0 and [line.split("\t")[1] for line in out.splitlines()] == ["2", "3"]
+    assert "differ in a number, a negation or who did what; --no-strict takes them too" in err
+    assert len(run("duplicates", text, "--no-strict")[1].splitlines()) == 3
+    text.write_text("Anna paid Bert.\nBert paid Anna.\n")
+    assert_refused(run("duplicates", text), "no duplicates .*; 1 pair differs in a number")
 
 
 MADE = Path(__file__).parents[2] / "bench" / "duplicates.tsv"
@@ -153,19 +154,3 @@ def test_duplicates_of_the_made_set_are_right_and_found() -> None:
     found, rivals = (set(zip(side.src.tolist(), side.trg.tolist(), strict=True)) for side in (same, apart))
     assert len(found & right) / len(found) > 0.98 and len(found & right) / len(right) > 0.6
     assert len(rivals & right) <= 0.01 * len(rivals)
-
-
-def test_no_group_has_two_that_are_apart() -> None:
-    assert group_pairs([(1, 2), (3, 4), (2, 3)], [(1, 4)]) == [[1, 2], [3, 4]]
-    assert group_pairs([(1, 2), (2, 3)], [(3, 1)]) == [[1, 2]]
-
-
-def test_the_command_keeps_apart_unless_told(run: Runner, tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text("Smoking is allowed here.\nSmoking is forbidden here.\nRauchen ist hier verboten.\n")
-    code, out, err = run("duplicates", text)
-    assert code == 0 and [line.split("\t")[1] for line in out.splitlines()] == ["2", "3"]
-    assert "differ in a number, a negation or who did what; --no-strict takes them too" in err
-    assert len(run("duplicates", text, "--no-strict")[1].splitlines()) == 3
-    text.write_text("Anna paid Bert.\nBert paid Anna.\n")
-    assert_refused(run("duplicates", text), "no duplicates .*; 1 pair differs in a number")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import Runner, assert_refused, write_lines
+from commands import Runner, assert_refused, raises, write_lines
 
 from xsent.errors import DataError
 from xsent.files.tables import Text, TextSource, column_names, read_pairs, read_rows, table_file
@@ -71,13 +71,10 @@ def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
     assert next(read_rows(file, ["text"])) == ["z"] and list(tmp_path.iterdir()) == [file]
 
 
-def test_tabs_without_quoting_are_read_as_they_are(tmp_path: Path) -> None:
+def test_tabs_without_quoting_and_other_delimiters(tmp_path: Path) -> None:
     file = tmp_path / "a.tsv"
     file.write_text('inches\tsays\n5"\t"He" said\n"\t6\n')
     assert list(read_rows(file, ["inches", "says"])) == [['5"', '"He" said'], ['"', "6"]]
-
-
-def test_texts_that_hold_the_other_delimiters(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("name;text, long\nA;one, two, three\nB;four, five\n")
     assert list(read_rows(file, ["text, long"])) == [["one, two, three"], ["four, five"]]
@@ -104,8 +101,7 @@ def test_what_is_no_table_is_named(tmp_path: Path, name: str, content: str | byt
         pytest.importorskip("pyarrow")
     file = tmp_path / name
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(DataError, match=message):
-        list(TextSource(str(file), "text"))
+    raises(DataError, message, list, TextSource(str(file), "text"))
 
 
 @pytest.mark.parametrize(
@@ -208,9 +204,7 @@ def test_wrong_commands_end_in_one_line(run: Runner, tickets: Path, arguments: l
 @pytest.mark.parametrize(
     "command", [["mine", "none", "none"], ["score", "none"], ["duplicates", "none"], ["cluster", "none"]]
 )
-def test_an_output_that_cannot_be_written_is_refused_before_the_work(
-    run: Runner, tmp_path: Path, command: list[str]
-) -> None:
+def test_an_output_that_exists_is_refused_before_the_work(run: Runner, tmp_path: Path, command: list[str]) -> None:
     taken = write_lines(tmp_path / "taken.csv", ["mine"])
     assert_refused(run(*command, "-o", taken), "taken.csv: exists")
     assert_refused(run(*command, "-o", taken, "--force", "--json"), "--json prints and --output")

@@ -36,7 +36,7 @@ def test_expected(capsys: pytest.CaptureFixture[str], error: BaseException, code
 
 
 @pytest.mark.parametrize("script", ["xsent", "xsent-train", "xsent-export", "xsent-bench"])
-def test_ctrl_c_is_one_line_while_a_command_is_imported(
+def test_ctrl_c_while_importing(
     script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [point] = entry_points(group="console_scripts", name=script)
@@ -57,9 +57,7 @@ def test_bugs_keep_their_traceback_and_commands_their_names() -> None:
         command("")
 
 
-def test_rows_are_as_they_are_but_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_are_escaped_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     print_row("1", "two \r\n lines")
     assert capsys.readouterr().out == "1\ttwo lines\n"
     row = ("1", "\x1b[31mred\x07 \u200dé\x9b2J")

@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from commands import write_files
+from commands import raises, write_files
 
 from xsent.backends import threads
 from xsent.backends.threads import OneThread, available_cpus, ordered_map
@@ -33,7 +33,7 @@ V1_GROUPS = "3:memory:/docker/x\n2:cpu,cpuacct:/docker/x\n"
         (V1_GROUPS, {f"{V1}_quota_us": "400000", f"{V1}_period_us": "100000"}, 4),
     ],
 )
-def test_cpus_of_a_container(
+def test_cpus(
     groups: str | None, quotas: dict[str, str], cpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
@@ -52,8 +52,7 @@ def test_first_error_comes_in_order_and_threads_end() -> None:
 
     results = ordered_map(work, range(100), 2)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(ValueError, match="item 3"):
-        next(results)
+    raises(ValueError, "item 3", next, results)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("xsent")]
 
 

@@ -4,6 +4,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from commands import raises
 
 from xsent.clean import remove_format
 from xsent.errors import BundleError
@@ -45,10 +46,7 @@ def test_what_is_no_model_and_no_text(tokenizer: Tokenizer, tmp_path: Path) -> N
     for name, content in (("missing", None), ("empty", b""), ("other", b"not a model")):
         if content is not None:
             (tmp_path / name).write_bytes(content)
-        with pytest.raises(BundleError, match=f"{name}: not a SentencePiece model"):
-            Tokenizer(tmp_path / name)
+        raises(BundleError, f"{name}: not a SentencePiece model", Tokenizer, tmp_path / name)
     for text in (b"Anna", None, 7, ["Anna"]):
-        with pytest.raises(TypeError, match=f"expected str, got {type(text).__name__}"):
-            tokenizer.encode(text)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"lone surrogate.* at 3"):
-        tokenizer.encode("abc\ud800")
+        raises(TypeError, f"expected str, got {type(text).__name__}", tokenizer.encode, text)
+    raises(ValueError, r"lone surrogate.* at 3", tokenizer.encode, "abc\ud800")

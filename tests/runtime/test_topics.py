@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import raises
 from toy_documents import Letters
 
 from xsent.classification.topics import (
@@ -39,15 +40,7 @@ UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
 def test_a_file_that_cannot_be_used(tmp_path: Path, content: str, columns: list[str] | None, message: str) -> None:
     file = tmp_path / "bad.tsv"
     file.write_text(content)
-    with pytest.raises(DataError, match=message):
-        read_examples(file, columns)
-
-
-def test_rows_without_a_label_or_a_text_are_left_out(tmp_path: Path) -> None:
-    file = tmp_path / "a.tsv"
-    file.write_text("a\tb\n\tb\na\t \n")
-    with pytest.warns(UserWarning, match="2 of 3 rows have no label or no text"):
-        assert read_examples(file) == Examples(str(file), ["a"], ["b"])
+    raises(DataError, message, read_examples, file, columns)
 
 
 def test_folders_of_languages(tmp_path: Path) -> None:
@@ -62,14 +55,6 @@ def test_folders_of_languages(tmp_path: Path) -> None:
         topic_files(tmp_path / "fr", TRAIN_FILES)
 
 
-def test_a_text_without_words_is_counted_as_unknown() -> None:
-    silent = Examples("silent", ["a", "b"], ["...", "bb"])
-    _, (cell,) = transfer(Letters(), {"lower": LOWER}, {"silent": silent}, seeds=1)
-    assert cell.confusion.tolist() == [[[0, 0, 1], [0, 1, 0]]]
-    assert cell.accuracy == 50
-    assert confusion_rows("ab", [cell])[0] == {"label": "a", "a": 0, "b": 0, "unknown": 100}
-
-
 @pytest.mark.parametrize(
     ("train", "test", "message"),
     [
@@ -80,11 +65,10 @@ def test_a_text_without_words_is_counted_as_unknown() -> None:
     ],
 )
 def test_sets_that_do_not_fit(train: dict[str, Examples], test: dict[str, Examples], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        transfer(Letters(), train, test)
+    raises(DataError, message, transfer, Letters(), train, test)
 
 
-def test_files_as_mldoc_lays_them_out_of_pairs_and_with_columns(tmp_path: Path) -> None:
+def test_labelled_files(tmp_path: Path) -> None:
     file = tmp_path / "english.train.1000"
     file.write_text("CCAT\tShares rose.\nGCAT\tA storm\u2028came.\n")
     examples = read_examples(file)
@@ -97,8 +81,11 @@ def test_files_as_mldoc_lays_them_out_of_pairs_and_with_columns(tmp_path: Path) 
     assert read_examples(file, ["topic", "text"]) == Examples(str(file), ["cats"], ["one"])
     assert read_examples(file, ["topic", "more", "text"]) == Examples(str(file), ["cats"], ["two", "one"])
     for columns in (["label"], ["a", "b", "c", "d"]):
-        with pytest.raises(ValueError, match="expected those of the label and of one or two texts"):
-            read_examples("unread", columns)
+        raises(ValueError, "expected those of the label and of one or two texts", read_examples, "unread", columns)
+    file = tmp_path / "a.tsv"
+    file.write_text("a\tb\n\tb\na\t \n")
+    with pytest.warns(UserWarning, match="2 of 3 rows have no label or no text"):
+        assert read_examples(file) == Examples(str(file), ["a"], ["b"])
 
 
 def test_transfer_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,6 +103,11 @@ def test_transfer_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     pairs = Examples("pairs.tsv", ["a", "b"] * 3, ["a", "b"] * 6)
     with pytest.raises(ValueError, match=r"expected vectors \[n, 2, 26\]"):  # pairs are not tested on texts
         transfer(Letters(), {"pairs": pairs}, {"upper": UPPER}, seeds=1)
+    silent = Examples("silent", ["a", "b"], ["...", "bb"])
+    _, (cell,) = transfer(Letters(), {"lower": LOWER}, {"silent": silent}, seeds=1)
+    assert cell.confusion.tolist() == [[[0, 0, 1], [0, 1, 0]]]
+    assert cell.accuracy == 50
+    assert confusion_rows("ab", [cell])[0] == {"label": "a", "a": 0, "b": 0, "unknown": 100}
 
 
 def cell(train: str, test: str, *rights: int) -> Cell:
