@@ -146,7 +146,9 @@ def test_commands_run_as_many_layers_as_asked(run: Runner, deep_bundle: Path, tm
     assert json.loads(run("info", deep_bundle, "--json")[1])["depths"] == [0, 1, 2]
     write_lines(tmp_path / "en-de.tsv", [f"{a}\t{b}" for a, b in zip(ENGLISH[::4], GERMAN[::4], strict=True)])
     command = ("evaluate", "space", tmp_path, "--model", deep_bundle, "--english-by", deep_bundle, "--json")
-    report = json.loads(run(*command, "--layers", 1)[1])
+    report, (_, out, _) = json.loads(run(*command, "--layers", 1)[1]), run(*command[:-1])
+    assert "cosine_across" in out and "English encoded by the other model" in out
+    assert report["english_by"] == str(deep_bundle)
     shallow, theirs = SentenceEncoder(deep_bundle, layers=1), SentenceEncoder(deep_bundle).encode(ENGLISH[::4])
     assert (report["space"], report["fingerprint"]) == (SPACE, shallow.fingerprint_of(SPACE))
     expected = (shallow.encode(ENGLISH[::4], space=SPACE) * theirs).sum(axis=1).mean()

@@ -26,9 +26,6 @@ def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.Mon
     assert default_backend() == "numpy"
     assert np.isfinite(open_backend("numpy", builtin).embed(np.arange(5))).all()
     raises(MissingExtraError, r"pip install onnxruntime, or use the numpy backend", open_backend, "onnx", builtin)
-
-
-def test_a_failed_import_is_left_to_whoever_opens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
     broken = ImportError("libgomp.so.1 is not there")
     with mock.patch.object(backends, "import_module", side_effect=broken) as asked, preload_backend("onnx"):

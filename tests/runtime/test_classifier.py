@@ -1,7 +1,6 @@
 """Linear heads on vectors."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -136,9 +135,8 @@ def test_unknown_is_what_is_unsure_or_far_or_has_no_words(head: LinearClassifier
     assert None not in pairs.predict(-vectors.reshape(-1, 2, DIM))
 
 
-@pytest.mark.parametrize(
-    ("changed", "error", "message"),
-    [
+def test_what_cannot_be_fitted() -> None:
+    for changed, error, message in [
         ({"labels": ["a", "a", "a", "a"]}, ValueError, "all examples are labelled 'a'; expected at least two"),
         ({"labels": ["a", "a", "a", "b"]}, ValueError, "only one example is labelled 'b'"),
         ({"labels": ["a", "b"]}, ValueError, "2 labels for 4 vectors"),
@@ -151,16 +149,13 @@ def test_unknown_is_what_is_unsure_or_far_or_has_no_words(head: LinearClassifier
         ({"vectors": np.full((4, DIM), np.nan)}, ValueError, "NaN"),
         ({"class_weight": "auto"}, ValueError, "'auto' must be None or 'balanced'"),
         ({"unknown": 1.5}, ValueError, r"unknown = 1\.5 must be a probability"),
-    ],
-)
-def test_what_cannot_be_fitted(changed: dict[str, Any], error: type[Exception], message: str) -> None:
-    arguments = {"vectors": np.eye(DIM)[:4], "labels": ["a", "a", "b", "b"], "fingerprint": "x", **changed}
-    raises(error, message, LinearClassifier.fit, **arguments)
+    ]:
+        arguments = {"vectors": np.eye(DIM)[:4], "labels": ["a", "a", "b", "b"], "fingerprint": "x", **changed}
+        raises(error, message, LinearClassifier.fit, **arguments)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_a_damaged_note(head: LinearClassifier, tmp_path: Path) -> None:
+    for change, message in [
         ({"format_version": 3}, "version 3, this xsent reads 2"),
         ({"format_version": 1}, "version 1, this xsent reads 2.*fit the head again"),
         ({"least": 7}, "no cosine"),
@@ -171,21 +166,20 @@ def test_what_cannot_be_fitted(changed: dict[str, Any], error: type[Exception], 
         ({"unknown": "often"}, "damaged"),
         ({"more": 1}, "damaged"),
         *((content, "fit the head again") for content in ("[]", "{", "{}", "null")),
-    ],
-)
-def test_a_damaged_note(head: LinearClassifier, tmp_path: Path, change: dict[str, object] | str, message: str) -> None:
-    head.save(tmp_path / "topics.npz")
-    note = tmp_path / "topics.json"
-    note.write_text(change) if isinstance(change, str) else edit_json(note, **change)
-    raises(DataError, message, LinearClassifier.load, tmp_path / "topics.npz", fingerprint="abc")
+    ]:
+        head.save(tmp_path / "topics.npz", force=True)
+        note = tmp_path / "topics.json"
+        note.write_text(change) if isinstance(change, str) else edit_json(note, **change)
+        raises(DataError, message, LinearClassifier.load, tmp_path / "topics.npz", fingerprint="abc")
 
 
 Arrays = dict[str, NDArray[Any]]
 
 
-@pytest.mark.parametrize(
-    ("change", "save", "message"),
-    [
+@pytest.mark.filterwarnings("ignore:divide")
+def test_numbers_of_whoever_writes_both_files(head: LinearClassifier, tmp_path: Path) -> None:
+    file = tmp_path / "a.npz"
+    for change, save, message in [
         (lambda arrays: arrays, np.savez_compressed, "its arrays are compressed"),
         (lambda arrays: {**arrays, "more": np.zeros(10**6)}, np.savez, "8,.* bytes, expected at most"),
         (lambda arrays: {**arrays, "bias": np.full(3, np.nan, np.float32)}, np.savez, "bias holds other"),
@@ -194,16 +188,11 @@ Arrays = dict[str, NDArray[Any]]
         (lambda arrays: {**arrays, "bias": arrays["bias"][:2]}, np.savez, "weights"),
         (lambda arrays: {**arrays, "centres": arrays["centres"][:2]}, np.savez, "weights"),
         (lambda arrays: {"weight": arrays["weight"], "centres": arrays["centres"]}, np.savez, "bias"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:divide")
-def test_numbers_of_whoever_writes_both_files(
-    head: LinearClassifier, tmp_path: Path, change: Callable[[Arrays], Arrays], save: Callable[..., None], message: str
-) -> None:
-    head.save(tmp_path / "a.npz")
-    save(tmp_path / "a.npz", **change({"weight": head.weight, "bias": head.bias, "centres": head.centres}))
-    edit_json(tmp_path / "a.json", sha256=file_digest(tmp_path / "a.npz"))
-    raises(DataError, rf"a\.npz: damaged \(.*{message}", LinearClassifier.load, tmp_path / "a.npz", fingerprint="abc")
+    ]:
+        head.save(file, force=True)
+        save(file, **change({"weight": head.weight, "bias": head.bias, "centres": head.centres}))
+        edit_json(tmp_path / "a.json", sha256=file_digest(file))
+        raises(DataError, rf"a\.npz: damaged \(.*{message}", LinearClassifier.load, file, fingerprint="abc")
 
 
 def test_half_a_head_damaged_numbers_and_another_encoder(head: LinearClassifier, tmp_path: Path) -> None:
@@ -244,16 +233,13 @@ def test_described_labels_need_no_training_and_examples_refine_them(tmp_path: Pa
     assert head.predict(far) == [None] and head.least > 0.3
 
 
-@pytest.mark.parametrize(
-    ("descriptions", "labels", "examples", "message"),
-    [
+def test_impossible_descriptions() -> None:
+    for descriptions, labels, examples, message in [
         (np.eye(DIM)[:2], "a", "", "1 labels for 2 vectors"),
         (np.eye(DIM)[:2], "aa", "", "all examples are labelled 'a'"),
         (np.eye(DIM)[:2] * [[1], [0]], "ab", "", "the description of 'b' is empty"),
         (np.eye(DIM)[:2], "ab", "c", "the label 'c' of an example has no description"),
         (np.eye(DIM)[:2], "ab", "a", "1 labels for 0 examples"),
-    ],
-)
-def test_impossible_descriptions(descriptions: Vectors, labels: str, examples: str, message: str) -> None:
-    fit = LinearClassifier.from_descriptions
-    raises(ValueError, message, fit, descriptions, [*labels], fingerprint="", example_labels=[*examples])
+    ]:
+        fit = LinearClassifier.from_descriptions
+        raises(ValueError, message, fit, descriptions, [*labels], fingerprint="", example_labels=[*examples])

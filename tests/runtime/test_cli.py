@@ -42,6 +42,10 @@ def test_completion_version_and_wrong_usage(run: Runner, monkeypatch: pytest.Mon
     assert (code, out) == (0, f"{xsent.__version__}\n")
     for wrong in (["encode", "--no-such-option"], ["no-such-command"], ["similarity", "only one text"]):
         assert run(*wrong)[0] == 2
+    assert_refused(run("evaluate", "tatoeba", ".", "--languages", ","), "names none; expected codes")
+    assert_refused(
+        run("evaluate", "xsr", ".", "--precision", "binary", "--truncate-dim", 100), "must be a multiple of 8"
+    )
 
 
 def test_similarity_and_info(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
@@ -91,17 +95,3 @@ def test_table_or_json(
     report = json.loads(run(*command, "--json")[1])
     assert (report["task"], report["fingerprint"]) == (task, xsent.SentenceEncoder().fingerprint)
     assert report["rows"][-1].get("language", report["rows"][-1].get("kind")) == "mean"
-
-
-def test_the_command_of_another_models_space(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "en-fr.tsv").write_text(NAMES)
-    command = ("evaluate", "space", tmp_path, "--model", mini_bundle, "--english-by", mini_bundle)
-    code, out, _ = run(*command)
-    assert code == 0 and "cosine_across" in out and "English encoded by the other model" in out
-    report = json.loads(run(*command, "--json")[1])
-    assert report["english_by"] == str(mini_bundle)
-    assert report["rows"][0]["cosine_english"] == pytest.approx(1)
-    assert_refused(run(*command[:-1], tmp_path / "nowhere"), "nowhere: no such folder")
-    tatoeba = ("evaluate", "tatoeba", tmp_path)
-    assert_refused(run(*tatoeba, "--languages", ","), "names none; expected codes")
-    assert_refused(run(*tatoeba, "--precision", "binary", "--truncate-dim", 100), "must be a multiple of 8")

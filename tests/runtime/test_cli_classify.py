@@ -139,9 +139,8 @@ def test_a_head_of_another_model_and_one_that_is_there(run: Runner, folder: Path
     assert run("classify", "fit", folder / "en.test", head, "--force")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_wrong_commands_leave_nothing(run: Runner, folder: Path, head: Path) -> None:
+    for arguments, message in [
         (["fit", "{}/empty", "{}/new.npz"], "empty: no examples"),
         (["fit", "{}/en.test", "{}/new.npz", "--columns", "x,y"], "en.test: no column 'x'"),
         (["predict", "{}/topics.npz", "{}/empty"], "empty: empty; expected one text a line"),
@@ -150,16 +149,12 @@ def test_a_head_of_another_model_and_one_that_is_there(run: Runner, folder: Path
         (["evaluate", "{}/en.test", "{}/fr.test", "--test", "fr"], "name languages of a folder; these are files"),
         (["evaluate", "{}", "--test", "fr,xx"], "'xx' is no language of this folder, which has en, fr"),
         (["evaluate", "{}/en.test", "{}/strange"], "strange: label 'sports' is not in both this file and"),
-    ],
-)
-def test_wrong_commands_leave_nothing(
-    run: Runner, folder: Path, head: Path, arguments: list[str], message: str
-) -> None:
-    for name, content in (("empty", ""), ("strange", "sports\tThey won.\n")):
-        (folder / name).write_text(content)
-    before = set(folder.iterdir())
-    assert_refused(run("classify", *(argument.format(folder) for argument in arguments)), message)
-    assert set(folder.iterdir()) == before
+    ]:
+        for name, content in (("empty", ""), ("strange", "sports\tThey won.\n")):
+            (folder / name).write_text(content)
+        before = set(folder.iterdir())
+        assert_refused(run("classify", *(argument.format(folder) for argument in arguments)), message)
+        assert set(folder.iterdir()) == before
 
 
 def test_labels_by_description(run: Runner, folder: Path) -> None:

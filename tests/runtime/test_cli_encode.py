@@ -96,9 +96,8 @@ def test_every_format_and_precision(
     assert np.array_equal(np.array([row["vector"] for row in rows], expected.dtype), expected)
 
 
-@pytest.mark.parametrize(
-    ("content", "options", "message"),
-    [
+def test_encode_refuses_what_cannot_be_and_leaves_nothing(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    for content, options, message in [
         (b"Anna\n", ["--output", "a.csv"], "a.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32"),
         (b"Anna\n", ["--output", "a.f32", "--precision", "int8"], "a.f32: .f32 holds float32, not int8"),
         (b"Anna\n", ["--precision", "int8", "--no-normalize"], "precision = 'int8' keeps no lengths"),
@@ -107,17 +106,14 @@ def test_every_format_and_precision(
         (b"", NEW, "in.txt: empty; expected one text a line"),
         (b"good\ncaf\xe9\n", NEW, "in.txt:2: not UTF-8"),
         (None, NEW, "in.txt: cannot be read"),
-    ],
-)
-def test_encode_refuses_what_cannot_be_and_leaves_nothing(
-    run: Runner, mini_bundle: Path, tmp_path: Path, content: bytes | None, options: list[object], message: str
-) -> None:
-    file = tmp_path / "in.txt"
-    if content is not None:
-        file.write_bytes(content)
-    with chdir(tmp_path):
-        assert_refused(run("encode", file, "--model", mini_bundle, *options), message)
-    assert list(tmp_path.iterdir()) == ([] if content is None else [file])
+    ]:
+        file = tmp_path / "in.txt"
+        file.unlink(missing_ok=True)
+        if content is not None:
+            file.write_bytes(content)
+        with chdir(tmp_path):
+            assert_refused(run("encode", file, "--model", mini_bundle, *options), message)
+        assert list(tmp_path.iterdir()) == ([] if content is None else [file])
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

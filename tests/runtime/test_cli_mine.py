@@ -141,9 +141,8 @@ def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Pa
         assert_refused(run("mine", src, trg, *given), message)
 
 
-@pytest.mark.parametrize(
-    ("command", "target", "arguments", "message"),
-    [
+def test_what_cannot_be_done(run: Runner, src: Path) -> None:
+    for command, target, arguments, message in [
         ("mine", FRENCH, ["-k", 7], "k = 7 neighbours, but one side has only 6"),
         ("mine", FRENCH, ["--threshold", 99], "no pairs of .*the best scores"),
         ("mine", [], [], "empty"),
@@ -152,11 +151,7 @@ def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Pa
         ("score", [], [], "empty; expected a pair a line"),
         ("score", ["a\tb", "a"], [], ":2: 1 fields"),
         ("score", ["a\tb", "c\td", "e\tf"], [], "k = 4 neighbours, but one side has only 3 .* absolute"),
-    ],
-)
-def test_what_cannot_be_done(
-    run: Runner, src: Path, command: str, target: list[str] | bytes, arguments: list[object], message: str
-) -> None:
-    file = src.with_name("in.txt")
-    file.write_bytes(target) if isinstance(target, bytes) else write_lines(file, target)
-    assert_refused(run(command, *([src] if command == "mine" else []), file, *arguments), message)
+    ]:
+        file = src.with_name("in.txt")
+        file.write_bytes(target) if isinstance(target, bytes) else write_lines(file, target)
+        assert_refused(run(command, *([src] if command == "mine" else []), file, *arguments), message)

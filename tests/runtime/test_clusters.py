@@ -43,11 +43,8 @@ def test_small_groups_strangers_and_zero_vectors_belong_to_none() -> None:
 
 
 @pytest.mark.parametrize("vectors", [np.empty((0, 8)), np.zeros((3, 8)), np.ones((9, 8)), np.eye(1, 8)])
-def test_where_there_are_no_groups(vectors: np.ndarray) -> None:
+def test_names_without_groups(vectors: np.ndarray) -> None:
     assert cluster(vectors).count == 0
-
-
-def test_names_are_frequent_words_as_they_are_spelled_and_the_central_text() -> None:
     labels = np.array([0, 0, 0, -1, -1, 0])
     [name] = name_clusters(Clusters(labels, np.array([0.5, 0.9, 0.6, 1, 1, 0.2], np.float32)), TEXTS)
     assert name.words[:2] == ("invoice", "Rechnung")

@@ -23,9 +23,8 @@ LAPTOP = "model name\t: Old CPU\nflags\t\t: avx2\n"
 MUSEUM = "model name\t: Ancient CPU\nflags\t\t: sse2\n"
 
 
-@pytest.mark.parametrize(
-    ("machine", "cpuinfo", "target", "status", "text"),
-    [
+def test_chips(builtin: Bundle, tmp_path: Path) -> None:
+    for machine, cpuinfo, target, status, text in [
         ("aarch64", PI_4, "portable", "good", "Raspberry Pi 4 Model B Rev 1.4; ARM without 8-bit dot products"),
         ("aarch64", PI_4, "arm64", "good", "int8 saves memory more than time"),
         ("aarch64", PI_5, "portable", "good", "Raspberry Pi 5 Model B Rev 1.0; ARM with 8-bit dot products"),
@@ -34,15 +33,11 @@ MUSEUM = "model name\t: Ancient CPU\nflags\t\t: sse2\n"
         ("x86_64", LAPTOP, "vnni", "problem", "made for vnni, .* overflow here; export it again"),
         ("x86_64", MUSEUM, "portable", "warning", "Ancient CPU; x86: not tried by us"),
         ("riscv64", "isa\t: rv64", "portable", "warning", "riscv64: not tried by us"),
-    ],
-)
-def test_chips(
-    builtin: Bundle, tmp_path: Path, machine: str, cpuinfo: str, target: str, status: str, text: str
-) -> None:
-    (tmp_path / "cpuinfo").write_text(cpuinfo)
-    with mock.patch("platform.machine", return_value=machine):
-        finding = doctor.examine_processor(replace(builtin, target=target), tmp_path / "cpuinfo")
-    assert finding.status == status and re.search(text, finding.text)
+    ]:
+        (tmp_path / "cpuinfo").write_text(cpuinfo)
+        with mock.patch("platform.machine", return_value=machine):
+            finding = doctor.examine_processor(replace(builtin, target=target), tmp_path / "cpuinfo")
+        assert finding.status == status and re.search(text, finding.text)
 
 
 def test_versions_memory_bits_and_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

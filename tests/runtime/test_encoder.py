@@ -7,7 +7,6 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -124,9 +123,8 @@ def test_a_table_alone_takes_one_thread(deep_bundle: Path, monkeypatch: pytest.M
     assert SentenceEncoder(deep_bundle, layers=0, threads=2).threads == 2
 
 
-@pytest.mark.parametrize(
-    ("given", "arguments", "message"),
-    [
+def test_wrong_texts_options(encoder: SentenceEncoder) -> None:
+    for given, arguments, message in [
         (["Anna"], {"truncate_dim": 0}, "truncate_dim = 0 must"),
         (["Anna"], {"truncate_dim": 9999}, "truncate_dim = 9999 must"),
         (["Anna"], {"precision": "int4"}, "precision = 'int4' must"),
@@ -138,12 +136,10 @@ def test_a_table_alone_takes_one_thread(deep_bundle: Path, monkeypatch: pytest.M
         (["Anna", None], {}, r"sentence 2 .*got NoneType, a missing value"),
         (["Anna", float("nan")], {}, r"sentence 2 .*got float, a missing value"),
         (["Anna", 2.5], {}, r"sentence 2 .*got float$"),
-    ],
-)
-def test_wrong_texts_options(encoder: SentenceEncoder, given: object, arguments: dict[str, Any], message: str) -> None:
-    error = ValueError if arguments else TypeError
-    for call in (encoder.encode, encoder.encode_iter):  # options at once, before anything is read
-        raises(error, message, call if arguments else lambda given, call=call: list(call(given)), given, **arguments)
+    ]:
+        error = ValueError if arguments else TypeError
+        for call in (encoder.encode, encoder.encode_iter):  # options at once, before anything is read
+            raises(error, message, call if arguments else lambda text, call=call: list(call(text)), given, **arguments)
     raises(TypeError, "use encode", encoder.encode_iter, "Anna")
 
 
@@ -174,7 +170,9 @@ def test_names_and_arguments_of_sentence_transformers(encoder: SentenceEncoder) 
     raises(ValueError, "prompt = 'query: ': the model was trained without", encoder.encode, ["Anna"], prompt="query: ")
 
 
-def test_long_sentences_are_counted_in_one_warning(encoder: SentenceEncoder) -> None:
+def test_long_sentences_are_counted_in_one_warning_or_an_error(
+    encoder: SentenceEncoder, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.warns(LongSentenceWarning) as caught:
         cut = encoder.encode([LONG, "Anna", LONG + "Boris"])
     assert len(caught) == 1
@@ -187,6 +185,13 @@ def test_long_sentences_are_counted_in_one_warning(encoder: SentenceEncoder) -> 
     assert (encoder.count_tokens(""), encoder.count_tokens(" ")) == (0, 0)
     with pytest.raises(ValueError, match=rf" {encoder.count_tokens(LONG):,} tokens, at most 64 fit"):
         encoder.encode(LONG, on_long="error")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.encode(SENTENCES)
+    assert capfd.readouterr() == ("", "")
+    encoder.encode(["Anna", "Clara"], show_progress_bar=True)
+    out, err = capfd.readouterr()
+    assert "2 of 2 sentences" in err and not out
 
 
 @pytest.mark.parametrize(("most", "count"), [(128, 13), (32, 25)])
@@ -209,16 +214,6 @@ def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:
     bundle = Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
     edit_json(bundle / "xsent.json", vocab_size=7)
     raises(BundleError, "pieces, the table", SentenceEncoder, bundle)
-
-
-def test_progress_is_shown_only_if_asked_for(encoder: SentenceEncoder, capfd: pytest.CaptureFixture[str]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        encoder.encode(SENTENCES)
-    assert capfd.readouterr() == ("", "")
-    encoder.encode(["Anna", "Clara"], show_progress_bar=True)
-    out, err = capfd.readouterr()
-    assert "2 of 2 sentences" in err and not out
 
 
 def test_an_encoder_travels_to_another_process_as_its_path(mini_bundle: Path, tmp_path: Path) -> None:

@@ -27,15 +27,10 @@ def loaded_after(statement: str) -> set[str]:
     [
         ("import xsent; xsent.__version__", {*HEAVY, "numpy"}),
         ("from xsent import cosine_similarity, XsentError", {*HEAVY}),
-        (
-            "import xsent.cli.terminal, xsent_train, xsent_export, xsent_bench",
-            {*HEAVY, "numpy"},
-        ),  # Ctrl-C is heard at once
-        ("import xsent.cli.main", {*HEAVY, "numpy"} - {"typer"}),  # help appears at once
-        (
-            "import xsent.encoder",
-            {*HEAVY, "concurrent"} - {"sentencepiece"},
-        ),  # one sentence loads no machinery of threads
+        # Ctrl-C is heard at once, help appears at once, one sentence loads no machinery of threads.
+        ("import xsent.cli.terminal, xsent_train, xsent_export, xsent_bench", {*HEAVY, "numpy"}),
+        ("import xsent.cli.main", {*HEAVY, "numpy"} - {"typer"}),
+        ("import xsent.encoder", {*HEAVY, "concurrent"} - {"sentencepiece"}),
         (f"{ENCODER}().encode('Anna')", {*HEAVY} - ENCODES),
         (f"{ENCODER}(backend='numpy').encode('Anna')", {*HEAVY, "concurrent"} - {"sentencepiece"}),
         (f"{IMPORTING}('numpy'): pass", {*HEAVY, "concurrent"}),

@@ -29,7 +29,7 @@ def plane(degrees: tuple[float, ...]) -> NDArray[np.float64]:
     return np.stack([np.cos(angles), np.sin(angles)], axis=1) * np.arange(1, len(degrees) + 1)[:, None]
 
 
-def test_margins_by_hand() -> None:
+def test_margins_and_ties_by_hand() -> None:
     # With k = 2 the means of A are over its two best of B, those of B over both of A.
     a_means = np.array([[(1 + 0.5) / 2], [(1 + 3**0.5 / 2) / 2]])
     b_means = np.array([(1 + 0.5) / 2, (0.5 + 1) / 2, 3**0.5 / 4])
@@ -39,9 +39,6 @@ def test_margins_by_hand() -> None:
         assert scores.dtype == np.float32
         assert np.allclose(scores, expected, atol=1e-6), margin
     assert np.allclose(margin_scores(plane(A), plane(B), k=1)[0, 0], 1)
-
-
-def test_ties_go_to_the_lower_row_both_ways() -> None:
     same = NormalizedBlocks(np.ones((30, 2)))
     with mock.patch.multiple(module, QUERIES=4, CANDIDATES=7, STRIP=8):
         for found in nearest_both_ways(same, same, 3):
@@ -97,17 +94,14 @@ def test_no_shuffled_pair_is_a_given_one(pairs: list[tuple[int, int]]) -> None:
     assert len(left) == 100_000 and (left != right).all()
 
 
-@pytest.mark.parametrize(
-    ("scores", "wrong", "precision", "message"),
-    [
+def test_no_threshold() -> None:
+    for scores, wrong, precision, message in [
         ([0.9, 0.5, 0.3, 0.1], [0.0] * 9, 0.99, r"no threshold .* 0\.99; 0\.100000 .* 0\.9000 with 4 of 4 pairs"),
         *(([1.0], [0.0], share, f"precision = {share} must be between 0 and 1") for share in (0.0, 1.0, 95.0)),
         ([], [0.0], 0.5, "there are none"),
         ([1.0], [], 0.5, "there are none"),
-    ],
-)
-def test_no_threshold(scores: list[float], wrong: list[float], precision: float, message: str) -> None:
-    raises(ValueError, message, calibrate, scores, wrong, precision)
+    ]:
+        raises(ValueError, message, calibrate, scores, wrong, precision)
 
 
 Pair = tuple[int, int]

@@ -122,7 +122,9 @@ def test_threads_company_and_prepared_lengths_change_nothing(backend: OpenVinoBa
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
-def test_an_encoder_runs_it(openvino_bundle: Path, checkpoint: Checkpoint) -> None:
+def test_an_encoder_runs_it_or_says_how_to_get_it(
+    openvino_bundle: Path, checkpoint: Checkpoint, mini_bundle: Path
+) -> None:
     encoder = SentenceEncoder(openvino_bundle, backend="openvino")
     vectors = encoder.encode(SENTENCES * 30)
     np.testing.assert_array_equal(vectors[:4], vectors[-4:])
@@ -131,11 +133,13 @@ def test_an_encoder_runs_it(openvino_bundle: Path, checkpoint: Checkpoint) -> No
     golden = encoder.bundle.golden
     assert np.abs(encoder.encode(golden.sentences) - np.array(golden.vectors)).max() <= golden.tolerance["other"]
     encoder.bundle.verify()
-
-
-def test_a_bundle_without_its_files_says_how_to_get_them(mini_bundle: Path) -> None:
     with pytest.raises(BundleError, match=r"no openvino/model\.xml; .*xsent-export CHECKPOINT OUT --format openvino"):
         SentenceEncoder(mini_bundle, backend="openvino")
+    script = (
+        "import sys; from xsent.backends.openvino import import_openvino; import_openvino(); "
+        "assert 'openvino' in sys.modules and 'openvino_telemetry' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @pytest.mark.parametrize("name", ["model.xml", "model.bin"])
@@ -169,11 +173,3 @@ def test_what_is_missing_is_named(
     assert caught.value.filename == str(tmp_path / "model.xml")
     monkeypatch.setitem(sys.modules, "openvino", None)
     raises(MissingExtraError, r"pip install 'xsent\[openvino\]'", SentenceEncoder, openvino_bundle, backend="openvino")
-
-
-def test_nothing_is_reported_to_the_makers() -> None:
-    script = (
-        "import sys; from xsent.backends.openvino import import_openvino; import_openvino(); "
-        "assert 'openvino' in sys.modules and 'openvino_telemetry' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)

@@ -15,9 +15,8 @@ from xsent.cli.terminal import Progress, format_table, one_line_errors, print_ro
 from xsent.errors import BundleError, DataError
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "line"),
-    [
+def test_expected(capsys: pytest.CaptureFixture[str]) -> None:
+    for error, code, line in [
         (BundleError("x: missing;\n copy it"), 1, "Error: x: missing; copy it\n"),
         (ValueError("k = 0 must be at least 1"), 1, "Error: k = 0 must be at least 1\n"),
         (DataError("\x1b]0;a\x07.npy:\x9b2J\u202eb"), 1, "Error: \\x1b]0;a\\x07.npy:\\x9b2J\\u202eb\n"),
@@ -27,20 +26,18 @@ from xsent.errors import BundleError, DataError
         (FileNotFoundError(errno.ENOENT, "No such file", "a.npy"), 1, "Error: a.npy: No such file\n"),
         (BrokenPipeError(), 1, ""),
         (KeyboardInterrupt(), 130, "Error: interrupted\n"),
-    ],
-)
-def test_expected(capsys: pytest.CaptureFixture[str], error: BaseException, code: int, line: str) -> None:
-    with pytest.raises(SystemExit) as caught, one_line_errors():
-        raise error
-    assert (caught.value.code, capsys.readouterr().err) == (code, line)
+    ]:
+        with pytest.raises(SystemExit) as caught, one_line_errors():
+            raise error
+        assert (caught.value.code, capsys.readouterr().err) == (code, line)
 
 
 @pytest.mark.parametrize("script", ["xsent", "xsent-train", "xsent-export", "xsent-bench"])
 def test_ctrl_c_while_importing(
     script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [point] = entry_points(group="console_scripts", name=script)
     monkeypatch.setattr(terminal, "import_module", mock.Mock(side_effect=KeyboardInterrupt))
+    [point] = entry_points(group="console_scripts", name=script)
     with pytest.raises(SystemExit) as caught:
         point.load()()
     assert (caught.value.code, capsys.readouterr().err) == (130, "Error: interrupted\n")
@@ -99,14 +96,11 @@ def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ROWS = [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}]
 
 
-@pytest.mark.parametrize(
-    ("rows", "table"),
-    [
+def test_columns_line_up() -> None:
+    for rows, table in [
         (ROWS, "language      n      p\nfr        1,000   95.0\nmean             100.0"),
         ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
         ([{"a\x1b[2J": "b\x1b[31m\nc"}], "a\\x1b[2J\nb\\x1b[31m c"),  # what files say is not obeyed
         ([], ""),
-    ],
-)
-def test_columns_line_up(rows: list[dict[str, object]], table: str) -> None:
-    assert format_table(rows) == table
+    ]:
+        assert format_table(rows) == table

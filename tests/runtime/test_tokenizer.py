@@ -27,16 +27,13 @@ def test_the_model_normalises_and_adds_no_marks(tokenizer: Tokenizer) -> None:
 
 
 def test_format_characters_are_no_part_of_a_text(tokenizer: Tokenizer) -> None:
-    assert tokenizer.encode("\ufeffDie Sau\u00adna ist ge\u200böff\u2060net.\u202c") == tokenizer.encode(
-        "Die Sauna ist geöffnet."
-    )
+    marked, plain = "\ufeffDie Sau\u00adna ist ge\u200böff\u2060net.\u202c", "Die Sauna ist geöffnet."
+    assert tokenizer.encode(marked) == tokenizer.encode(plain)
     assert tokenizer.encode("\u200b\u200d") == []
     assert tokenizer.encode("👩\u200d👧") == tokenizer.encode("👩👧")
     assert tokenizer.encode("❤\ufe0f") != tokenizer.encode("❤")  # a piece of the vocabulary
-    kept = {
-        chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf" and remove_format(chr(code))
-    }
-    names = [unicodedata.name(sign) for sign in kept]
+    signs = map(chr, range(0x110000))
+    names = [unicodedata.name(sign) for sign in signs if unicodedata.category(sign) == "Cf" and remove_format(sign)]
     assert all(name.startswith(("ARABIC ", "SYRIAC ", "KAITHI ", "EGYPTIAN ")) for name in names)
     for ordinary in ("Anna", "Über 漢字 ё", "é", "a\u0301", "☕\ufe0f", "\t\n\x07"):
         assert remove_format(ordinary) is ordinary

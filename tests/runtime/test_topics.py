@@ -25,9 +25,8 @@ LOWER = Examples("lower", ["a", "b"] * 6, ["aaaax", "bbbby"] * 6)
 UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
 
 
-@pytest.mark.parametrize(
-    ("content", "columns", "message"),
-    [
+def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
+    for content, columns, message in [
         ("a text\n", None, r"bad\.tsv:1: 1 fields, expected label and one or two texts.*--columns"),
         ("a\tb\nc\n", None, r"bad\.tsv:2: 1 fields, expected 2 as in line 1"),
         ("x\ta\t\n", None, r"bad\.tsv: no examples"),
@@ -35,12 +34,10 @@ UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
         ("topic\ttext\na\tb\nc\n", ["topic", "text"], r"bad\.tsv:3: 1 fields"),
         ("topic\ttext\n", ["topic", "text"], r"bad\.tsv: no examples"),
         ("", None, r"bad\.tsv: no examples"),
-    ],
-)
-def test_a_file_that_cannot_be_used(tmp_path: Path, content: str, columns: list[str] | None, message: str) -> None:
-    file = tmp_path / "bad.tsv"
-    file.write_text(content)
-    raises(DataError, message, read_examples, file, columns)
+    ]:
+        file = tmp_path / "bad.tsv"
+        file.write_text(content)
+        raises(DataError, message, read_examples, file, columns)
 
 
 def test_folders_of_languages(tmp_path: Path) -> None:
@@ -55,17 +52,14 @@ def test_folders_of_languages(tmp_path: Path) -> None:
         topic_files(tmp_path / "fr", TRAIN_FILES)
 
 
-@pytest.mark.parametrize(
-    ("train", "test", "message"),
-    [
+def test_sets_that_do_not_fit() -> None:
+    for train, test, message in [
         ({"x": Examples("one.tsv", ["a"] * 2, ["a"] * 2)}, {"y": Examples("y", ["a"], ["a"])}, "one.tsv: all examples"),
         ({"x": Examples("x.tsv", ["a", "a", "b"], ["a"] * 3)}, {"y": UPPER}, "x.tsv: only one example is labelled 'b'"),
         ({"x": LOWER}, {"y": Examples("y.tsv", ["c"], ["c"])}, r"y\.tsv: label 'c' is not in both this file and lower"),
         ({"x": LOWER, "y": Examples("y.tsv", ["a"], ["a"])}, {"y": UPPER}, r"y\.tsv: label 'b' is not in both"),
-    ],
-)
-def test_sets_that_do_not_fit(train: dict[str, Examples], test: dict[str, Examples], message: str) -> None:
-    raises(DataError, message, transfer, Letters(), train, test)
+    ]:
+        raises(DataError, message, transfer, Letters(), train, test)
 
 
 def test_labelled_files(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_words_are_joined_with_meaning(path: Path) -> None:
         assert len(index.search(named, [query], words=True)[0]) == 3
 
 
-def test_it_is_bound_to_its_encoder_and_to_one_writer(path: Path, encoder: SentenceEncoder) -> None:
+def test_what_is_refused(path: Path, encoder: SentenceEncoder) -> None:
     update_index(path, [document("a", "1")], REPLAY)
     raises(FingerprintError, REPLAY.fingerprint, update_index, path, [document("a", "1")], encoder)
 
@@ -186,9 +186,6 @@ def test_it_is_bound_to_its_encoder_and_to_one_writer(path: Path, encoder: Sente
     letters.mkdir()
     (letters / "a.txt").write_text("dear")
     raises(DataError, r"letters: holds a\.txt", update_index, letters, [], REPLAY)
-
-
-def test_a_name_that_comes_twice_and_a_line_before_the_first_are_refused(path: Path) -> None:
     for documents, message in (
         ([document("a", "1"), document("a", "2")], "document 'a' comes twice"),
         ([Document("a", "1", [(0, "1")])], "document 'a': line 0; they are counted from 1"),
