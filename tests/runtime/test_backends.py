@@ -49,7 +49,7 @@ def test_threads_may_open_and_close_encoders(mini_bundle: Path, backend: str) ->
         assert all(pool.map(agrees, [1, 2] * 4))
 
 
-def _tell(encoder: SentenceEncoder, to: Connection) -> None:
+def tell(encoder: SentenceEncoder, to: Connection) -> None:
     try:
         to.send(encoder.encode(TEXTS))
     except BackendError as error:
@@ -62,7 +62,7 @@ def test_an_encoder_in_a_forked_process(request: pytest.FixtureRequest, backend:
     path = request.getfixturevalue("openvino_bundle" if backend == "openvino" else "mini_bundle")
     encoder, forking = SentenceEncoder(path, backend=backend, threads=2), get_context("fork")
     expected, (ours, theirs) = encoder.encode(TEXTS), forking.Pipe()
-    child = forking.Process(target=_tell, args=(encoder, theirs), daemon=True)
+    child = forking.Process(target=tell, args=(encoder, theirs), daemon=True)
     child.start()
     answered = ours.poll(60)
     child.kill()

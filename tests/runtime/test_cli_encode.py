@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -25,30 +26,30 @@ def sentences(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "sentences.txt", TEXTS)
 
 
-CHANGES: dict[str, Callable[[Path], object]] = {
-    "shrinks": lambda file: os.truncate(file, 170),
-    "grows": lambda file: os.truncate(file, 40_000),
-    "is replaced": lambda file: file.with_name("b.txt").replace(file),
-    "goes away": Path.unlink,
-}
+def shrink(file: Path) -> None:
+    os.truncate(file, 170)
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_an_input_that_changes_while_it_is_read(
-    run: Runner, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
-) -> None:
+def grow(file: Path) -> None:
+    os.truncate(file, 40_000)
+
+
+def replace(file: Path) -> None:
+    write_lines(file.with_name("b.txt"), ["Anna sees Clara."] * 2_000).replace(file)
+
+
+@pytest.mark.parametrize("change", [shrink, grow, replace, Path.unlink])
+def test_a_changing_input(run: Runner, mini_bundle: Path, tmp_path: Path, change: Callable[[Path], None]) -> None:
     file, write = write_lines(tmp_path / "a.txt", ["Anna sees Boris."] * 2_000), VectorOutput.write
-    write_lines(tmp_path / "b.txt", ["Anna sees Clara."] * 2_000)
 
     def change_once(self: VectorOutput, sentence: str, vector: Vectors) -> None:
         write(self, sentence, vector)
         if self.rows == 1:
-            CHANGES[change](file)
+            change(file)
 
-    monkeypatch.setattr(VectorOutput, "write", change_once)
-    monkeypatch.setattr("xsent.files.vectors.STEP", 10**6)
     message = f"{file}: changed while it was read; run it again once the file is complete"
-    assert_refused(run("encode", file, "--output", tmp_path / "a.npy", "--model", mini_bundle), message)
+    with mock.patch.object(VectorOutput, "write", change_once), mock.patch("xsent.files.vectors.STEP", 10**6):
+        assert_refused(run("encode", file, "--output", tmp_path / "a.npy", "--model", mini_bundle), message)
     assert not list(tmp_path.glob(".*")) + list(tmp_path.glob("*.npy*"))
 
 

@@ -1,7 +1,6 @@
 """Document vectors (LAWDR): sentences, language subspaces, densities, and what is kept of them."""
 
 import json
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +11,9 @@ from commands import raises
 from texts import SENTENCES
 from toy_documents import DIM, ToyEncoder, toy_documents
 
+from xsent.documents import space as module
 from xsent.documents.encoder import DocumentEncoder, sentences_of, split_sentences
-from xsent.documents.space import (
-    SAMPLE,
-    Density,
-    Moments,
-    choose_bandwidth,
-    choose_rank,
-    remove_directions,
-    survey,
-)
+from xsent.documents.space import SAMPLE, Density, Moments, choose_bandwidth, choose_rank, survey
 from xsent.errors import DataError, FingerprintError, MissingExtraError
 from xsent.mining.bitext import align_documents
 
@@ -54,6 +46,11 @@ def test_sentences_of_every_language(language: str) -> None:
 
 
 def test_sentences_of_long_texts_headings_and_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sentences_of([" One. Two. ", "", " \t", "Three"], "en") == ["One. Two.", "Three"]
+    assert sentences_of([], "en") == sentences_of(" ", "en") == []
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "sentencex", None)
+        raises(MissingExtraError, r"pip install 'xsent\[documents\]'", split_sentences, "A. B.", "en")
     pytest.importorskip("sentencex")
     text = "  A heading\n\nA text that goes\nover two lines. The end.  \n\n"
     assert split_sentences(text, "en") == ["A heading", "A text that goes\nover two lines.", "The end."]
@@ -65,10 +62,6 @@ def test_sentences_of_long_texts_headings_and_lists(monkeypatch: pytest.MonkeyPa
     sentences[500] = 'He said: "Number 500 is not.'  # an open quotation hides little
     sentences[999] += '"'
     assert len(split_sentences(" ".join(sentences), "en")) > 900
-    monkeypatch.setitem(sys.modules, "sentencex", None)
-    assert sentences_of([" One. Two. ", "", " \t", "Three"], "en") == ["One. Two.", "Three"]
-    assert sentences_of([], "en") == sentences_of(" ", "en") == []
-    raises(MissingExtraError, r"pip install 'xsent\[documents\]'", split_sentences, "A. B.", "en")
 
 
 def test_directions_by_hand() -> None:
@@ -76,7 +69,7 @@ def test_directions_by_hand() -> None:
     assert np.allclose(found, [[0.5**0.5, 0.5**0.5, 0], [0, 0, 1]], atol=1e-6)
     uncentred = Moments.of(np.array([[10, 1], [10, -1]])).directions(1)  # centred, the second axis would be dominant
     assert np.allclose(uncentred, [[1, 0]], atol=1e-6)
-    clean = remove_directions(np.array([[3, 4, 5]], np.float32), np.array([[0, 1, 0]], np.float32))
+    clean = module.remove_directions(np.array([[3, 4, 5]], np.float32), np.array([[0, 1, 0]], np.float32))
     assert (clean.tolist(), clean.dtype) == ([[3, 0, 5]], np.float32)
 
 
@@ -153,9 +146,8 @@ def brute_bandwidths(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     others = folds[:, None] != folds[None]
     least = np.where(others, distances, np.inf).min(axis=1).max()
     candidates = np.geomspace(least, distances[others].max(), 20)
-    near = [
-        [(row[kept] <= h * (1 + 1e-6)).mean() for row, kept in zip(distances, others, strict=True)] for h in candidates
-    ]
+    rows = [row[kept] for row, kept in zip(distances, others, strict=True)]
+    near = [[(row <= h * (1 + 1e-6)).mean() for row in rows] for h in candidates]
     return candidates, np.log(near / candidates[:, None] ** points.shape[1]).sum(axis=1)
 
 
@@ -272,26 +264,25 @@ def test_save_and_load(fitted: DocumentEncoder, tmp_path: Path) -> None:
 
 def test_damaged_folders(fitted: DocumentEncoder, tmp_path: Path) -> None:
     fitted.save(tmp_path / "whole")
-    about = json.loads((tmp_path / "whole" / "documents.json").read_text())
-    arrays = (tmp_path / "whole" / "documents.npz").read_bytes()
+    whole = {name: (tmp_path / "whole" / name).read_bytes() for name in ("documents.json", "documents.npz")}
+    about, arrays = json.loads(whole["documents.json"]), whole["documents.npz"]
     turned = arrays[:-500] + bytes([arrays[-500] ^ 1]) + arrays[-499:]
-    for number, (name, content, message) in enumerate(
-        (
-            ("documents.json", None, "documents.json: missing"),
-            ("documents.json", b"{", "damaged"),
-            ("documents.json", json.dumps({**about, "format_version": 9}).encode(), "format version 9"),
-            ("documents.json", json.dumps({**about, "languages": {"de": True}}).encode(), "damaged"),
-            ("documents.json", json.dumps({**about, "fingerprint": "0"}).encode(), "fingerprint is not that"),
-            ("documents.npz", None, "documents.npz: missing"),
-            ("documents.npz", arrays[:-100], "damaged"),
-            ("documents.npz", turned, "damaged"),
-        )
+    for name, content, message in (
+        ("documents.json", None, "documents.json: missing"),
+        ("documents.json", b"{", "damaged"),
+        ("documents.json", json.dumps({**about, "format_version": 9}).encode(), "format version 9"),
+        ("documents.json", json.dumps({**about, "languages": {"de": True}}).encode(), "damaged"),
+        ("documents.json", json.dumps({**about, "fingerprint": "0"}).encode(), "fingerprint is not that"),
+        ("documents.npz", None, "documents.npz: missing"),
+        ("documents.npz", arrays[:-100], "damaged"),
+        ("documents.npz", turned, "damaged"),
     ):
-        broken = shutil.copytree(tmp_path / "whole", tmp_path / str(number))
-        (broken / name).unlink() if content is None else (broken / name).write_bytes(content)
-        raises(DataError, message, DocumentEncoder.load, broken, ToyEncoder())
+        file = tmp_path / "whole" / name
+        file.unlink() if content is None else file.write_bytes(content)
+        raises(DataError, message, DocumentEncoder.load, file.parent, ToyEncoder())
+        file.write_bytes(whole[name])
     nan = np.full((1, DIM), np.nan, np.float32)
     known = {code: replace(space, directions=nan) for code, space in fitted.space.languages.items()}
     replace(fitted.space, languages=known).save(tmp_path / "space")  # whoever writes both files
-    with pytest.raises(DataError, match=r"damaged .*directions holds other things than finite numbers"):
-        DocumentEncoder.load(tmp_path / "space", ToyEncoder())
+    message = r"damaged .*directions holds other things than finite numbers"
+    raises(DataError, message, DocumentEncoder.load, tmp_path / "space", ToyEncoder())

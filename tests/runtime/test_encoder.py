@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import edit_json, raises
-from conftest import LONG
 from texts import NOTES
 
 from xsent import BackendError, BundleError, FingerprintError, LongSentenceWarning, SentenceEncoder
 from xsent.bundle import builtin_path
 from xsent.encoder import UnknownTextWarning
 
+LONG = "Anna sees Boris. " * 60
 SENTENCES = ["Anna sees Boris.", "", "David voit Elena", "Clara", "Anna 漢字 and Boris", "Anna  SEES   boris."] * 15
 
 

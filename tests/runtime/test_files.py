@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from commands import raises
+from commands import file_names, raises
 
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file, atomic_folder, read_json, remove_folder, sweep, to_json
@@ -21,11 +21,7 @@ from xsent.files.text import read_fields, read_lines
 def test_json_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for content, reason in [
         (None, "missing"),
-        (b"{", "damaged"),
-        (b"[]", "damaged"),
-        (b"\xff", "d"),
-        (b"[" * 10**5, "d"),
-        (b" " * 2**24 + b"{}", "d"),
+        *((content, "damaged") for content in (b"{", b"[]", b"\xff", b"[" * 10**5, b" " * 2**24 + b"{}")),
     ]:
         file = tmp_path / "a.json"
         if content is not None:
@@ -39,10 +35,7 @@ def test_a_folder_is_never_seen_with_files_missing(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     folder.mkdir()
     (folder / "a").touch()
-    with (
-        mock.patch("xsent.files.atomic.shutil.rmtree", side_effect=KeyboardInterrupt),
-        pytest.raises(KeyboardInterrupt),
-    ):
+    with mock.patch("shutil.rmtree", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         remove_folder(folder)
     assert not folder.exists()
     (tmp_path / ".half.01234567.part").touch()
@@ -64,20 +57,17 @@ def test_what_a_kill_left_is_put_back_or_cleared_away(tmp_path: Path) -> None:
     assert other.read_bytes() == b"whole"
     (tmp_path / ".out.89abcdef.old").mkdir()  # before the old one was deleted
     sweep(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"out", "other"} and (out / "a").read_text() == "old"
+    assert file_names(tmp_path) == {"out", "other"} and (out / "a").read_text() == "old"
 
 
 def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:
-    out = tmp_path / "out"
     for content in ("old", "new"):
-        with atomic_folder(out) as folder:
+        with atomic_folder(tmp_path / "out") as folder:
             (folder / "a").write_text(content)
-    assert (out / "a").read_text() == "new"
-    with pytest.raises(ValueError, match="stop"), atomic_folder(out) as folder:
+    with pytest.raises(ValueError, match="stop"), atomic_folder(tmp_path / "out") as folder:
         (folder / "a").write_text("half")
         raise ValueError("stop")
-    assert (out / "a").read_text() == "new"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out/a").read_text() == "new" and file_names(tmp_path) == {"out"}
 
 
 def test_a_file_appears_when_complete_and_as_the_umask_says(tmp_path: Path) -> None:

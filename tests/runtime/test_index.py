@@ -56,12 +56,15 @@ def test_every_finite_float16_is_widened_exactly() -> None:
     assert np.array_equal(np.signbit(wide), np.signbit(halves))
 
 
-def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder) -> None:
+def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder, path: Path) -> None:
     opened = SearchIndex(made)
     found = opened.search(encoder, ["Anna", "Boris"], k=100)
     build_index(made, ["Clara sees David."] * 100, encoder, force=True)
     assert opened.search(encoder, ["Anna", "Boris"], k=100) == found
     assert SearchIndex(made).search(encoder, ["Anna"], k=1)[0][0].text == "Clara sees David."
+    index, numbers = replayed(path, np.random.default_rng(0).normal(size=(4100, 4)), force=True)
+    asked = ["0", "2047", "2048", "4099"]  # of more rows than are read at once
+    assert [hits[0].text for hits in index.search(numbers, asked, k=1)] == asked
 
 
 def test_another_encoder_is_refused(made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,12 +145,6 @@ def test_empty_lines_keep_their_numbers_and_find_nothing(made: Path, encoder: Se
     raises(ValueError, "k = 0", index.search, encoder, ["Anna"], k=0)
     raises(TypeError, "not one str", index.search, encoder, "Anna")
     raises(ValueError, "3 and of 32 dimensions", index.nearest, np.ones((1, 3), np.float32))
-
-
-def test_more_rows_than_are_read_at_once(path: Path) -> None:
-    index, encoder = replayed(path, np.random.default_rng(0).normal(size=(4100, 4)))
-    asked = ["0", "2047", "2048", "4099"]
-    assert [hits[0].text for hits in index.search(encoder, asked, k=1)] == asked
 
 
 @pytest.fixture

@@ -56,19 +56,13 @@ def backend(openvino_bundle: Path) -> OpenVinoBackend:
 
 
 @pytest.mark.parametrize(
-    ("num_layers", "activation", "form"),
-    [
-        (0, "gelu", BundleSpec(0, 32, "float32")),
-        (1, "gelu", BundleSpec(1, 32, "float32")),
-        (2, "gelu", BundleSpec(2, 32, "float32")),
-        (2, "silu", BundleSpec(2, 32, "float32")),
-        (2, "gelu", BundleSpec(1, 16, "float32")),
-    ],
+    ("layers", "activation", "shape"),
+    [(0, "gelu", (0, 32)), (1, "gelu", (1, 32)), (2, "gelu", (2, 32)), (2, "silu", (2, 32)), (2, "gelu", (1, 16))],
 )
 def test_float32_is_the_encoder_at_any_length(
-    num_layers: int, activation: str, form: BundleSpec, make_encoder: MakeEncoder, tmp_path: Path
+    layers: int, activation: str, shape: tuple[int, int], make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
-    encoder = make_encoder(num_layers=num_layers, activation=activation)
+    encoder, form = make_encoder(num_layers=layers, activation=activation), BundleSpec(*shape, "float32")
     checkpoint = load_checkpoint(save_encoder(encoder, tmp_path / "checkpoint"))
     write_openvino(checkpoint, encoder.first(form.num_layers), form, tmp_path, [])
     run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
@@ -135,11 +129,9 @@ def test_an_encoder_runs_it_or_says_how_to_get_it(
     encoder.bundle.verify()
     with pytest.raises(BundleError, match=r"no openvino/model\.xml; .*xsent-export CHECKPOINT OUT --format openvino"):
         SentenceEncoder(mini_bundle, backend="openvino")
-    script = (
-        "import sys; from xsent.backends.openvino import import_openvino; import_openvino(); "
-        "assert 'openvino' in sys.modules and 'openvino_telemetry' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    script = "import sys; from xsent.backends.openvino import import_openvino; import_openvino(); assert "
+    quiet = "'openvino' in sys.modules and 'openvino_telemetry' not in sys.modules"  # nothing goes to the makers
+    subprocess.run([sys.executable, "-c", script + quiet], check=True)
 
 
 @pytest.mark.parametrize("name", ["model.xml", "model.bin"])

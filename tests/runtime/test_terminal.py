@@ -74,31 +74,27 @@ def test_standard_streams_may_be_closed(tmp_path: Path) -> None:
 def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    with Progress("sentences", 2000, enabled=True) as progress:
-        clock[0] = 10.0
-        progress.advance(500)
-        assert "500 of 2,000 sentences, 50/s, 0:30 left" in capsys.readouterr().err
-    with Progress("sentences", 2000, enabled=True) as progress:
-        progress.start_at(1000)
-        clock[0] = 20.0
-        progress.advance(500)
-        assert "1,500 of 2,000 sentences, 50/s, 0:10 left" in capsys.readouterr().err
-        clock[0] = 10.0
+    for start, told in ((0, "500 of 2,000 sentences, 50/s, 0:30"), (1000, "1,500 of 2,000 sentences, 50/s, 0:10")):
+        with Progress("sentences", 2000, enabled=True) as progress:
+            progress.start_at(start)
+            clock[0] += 10.0
+            progress.advance(500)
+            assert f"{told} left" in capsys.readouterr().err
     with Progress("lines", enabled=True) as progress:
         assert list(progress.count("abc")) == ["a", "b", "c"]
-        clock[0] = 11.0
+        clock[0] += 1.0
     assert capsys.readouterr().err.endswith("3 lines, 3/s\n")
     with Progress("lines") as progress:  # no terminal
         progress.advance()
     assert not capsys.readouterr().err
 
 
-ROWS = [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}]
-
-
 def test_columns_line_up() -> None:
     for rows, table in [
-        (ROWS, "language      n      p\nfr        1,000   95.0\nmean             100.0"),
+        (
+            [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}],
+            "language      n      p\nfr        1,000   95.0\nmean             100.0",
+        ),
         ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
         ([{"a\x1b[2J": "b\x1b[31m\nc"}], "a\\x1b[2J\nb\\x1b[31m c"),  # what files say is not obeyed
         ([], ""),

@@ -8,17 +8,8 @@ import pytest
 from commands import raises
 from toy_documents import Letters
 
-from xsent.classification.topics import (
-    TEST_FILES,
-    TRAIN_FILES,
-    Cell,
-    Examples,
-    accuracy_rows,
-    confusion_rows,
-    read_examples,
-    topic_files,
-    transfer,
-)
+from xsent.classification import topics
+from xsent.classification.topics import Cell, Examples, accuracy_rows, confusion_rows, read_examples, transfer
 from xsent.errors import DataError
 
 LOWER = Examples("lower", ["a", "b"] * 6, ["aaaax", "bbbby"] * 6)
@@ -47,9 +38,10 @@ def test_folders_of_languages(tmp_path: Path) -> None:
     (tmp_path / "fr" / "test.tsv").touch()
     trains = {language: tmp_path / f"{language}.train.1000" for language in ("english", "german")}
     tests = {"english": tmp_path / "english.test", "fr": tmp_path / "fr" / "test.tsv"}
-    assert [topic_files(tmp_path, files) for files in (TRAIN_FILES, TEST_FILES)] == [trains, tests]
+    found = [topics.topic_files(tmp_path, files) for files in (topics.TRAIN_FILES, topics.TEST_FILES)]
+    assert found == [trains, tests]
     with pytest.raises(DataError, match=r"no LANG\.train\.1000 or LANG/train\.tsv in this folder"):
-        topic_files(tmp_path / "fr", TRAIN_FILES)
+        topics.topic_files(tmp_path / "fr", topics.TRAIN_FILES)
 
 
 def test_sets_that_do_not_fit() -> None:

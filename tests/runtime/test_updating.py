@@ -48,7 +48,7 @@ def test_documents_come_change_and_go(path: Path, encoder: SentenceEncoder) -> N
     SearchIndex(path).verify()
     update_index(path, [], encoder, remove=["a"])
     assert SearchIndex(path).search(encoder, ["Frank"], words=True) == [[]]
-    update_index(path, [document("a", "1", "2"), document("b", "3")], REPLAY)
+    update_index(path, [document("a", "1", "2"), document("b", "3")], REPLAY, force=True)
     opened = SearchIndex(path)
     update_index(path, [document("b", "3", "4", stamp="2")], REPLAY, remove=["a"])
     (hits,) = opened.search(REPLAY, ["1"])
@@ -170,27 +170,20 @@ def test_what_is_refused(path: Path, encoder: SentenceEncoder) -> None:
     update_index(path, [document("a", "1")], REPLAY)
     raises(FingerprintError, REPLAY.fingerprint, update_index, path, [document("a", "1")], encoder)
 
-    def documents() -> Iterator[Document]:
-        raises(DataError, "another process is writing it", update_index, path, [], REPLAY)
-        yield document("b", "2")
+    def documents(name: str, force: bool) -> Iterator[Document]:
+        raises(DataError, "another process is writing it", update_index, path, [], REPLAY, force=force)
+        yield document(name, "2")
 
-    update_index(path, documents(), REPLAY)
-
-    def forced() -> Iterator[Document]:
-        raises(DataError, "another process is writing it", update_index, path, [], REPLAY, force=True)
-        yield document("c", "3")
-
-    update_index(path, forced(), REPLAY)
-    assert texts(path) == {"a": ["1"], "b": ["2"], "c": ["3"]}
+    for name, force in (("b", False), ("c", True)):
+        update_index(path, documents(name, force), REPLAY)
+    assert texts(path) == {"a": ["1"], "b": ["2"], "c": ["2"]}
     letters = path.with_name("letters")
     letters.mkdir()
     (letters / "a.txt").write_text("dear")
     raises(DataError, r"letters: holds a\.txt", update_index, letters, [], REPLAY)
-    for documents, message in (
-        ([document("a", "1"), document("a", "2")], "document 'a' comes twice"),
-        ([Document("a", "1", [(0, "1")])], "document 'a': line 0; they are counted from 1"),
-    ):
-        raises(ValueError, message, update_index, path, documents, REPLAY)
+    twice, early = [document("a", "1"), document("a", "2")], [Document("a", "1", [(0, "1")])]
+    raises(ValueError, "document 'a' comes twice", update_index, path, twice, REPLAY)
+    raises(ValueError, "document 'a': line 0; they are counted from 1", update_index, path, early, REPLAY)
     update_index(path, [document("a", "5")], REPLAY)
     assert texts(path)["a"] == ["5"]
     raises(ValueError, "k = 0 must be at least 1", SearchIndex(path).search, REPLAY, ["1"], k=0, words=True)

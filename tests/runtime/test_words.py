@@ -71,7 +71,7 @@ def test_of_equal_lines_the_earlier_is_first(path: Path, builtin: SentenceEncode
                 (hits,) = SearchIndex(path).search(builtin, ["another line"], k=k, words=words)
                 assert [hit.line for hit in hits] == [*range(1, k + 1)]
     pytest.importorskip("usearch")
-    build_index(path, [f"Line {number // 30} of a list" for number in range(600)], builtin, graph=True)
+    build_index(path, [f"Line {number // 30} of a list" for number in range(600)], builtin, graph=True, force=True)
     extend_index(path, ["Line 3 of a list"] * 7, builtin)
     (hits,) = SearchIndex(path).search(builtin, ["Line 3 of a list"], k=37)
     assert [hit.line for hit in hits] == [*range(91, 121), *range(601, 608)]
@@ -132,6 +132,6 @@ def test_what_is_said_if_nothing_is_close_and_accents(path: Path, builtin: Sente
     assert restore("¿Tambien manana?") == "¿también mañana?"
     for text in ("perche\u0301", "où est l'ecole", "The cat sleeps on the mat.", "42", "", "東京"):
         assert restore(text) == text
-    build_index(path, ["Where is the key?", "Why is it like this?", "The road is closed."], builtin)
+    build_index(path, ["Where is the key?", "Why is it like this?", "The road is closed."], builtin, force=True)
     (hits,) = SearchIndex(path).search(builtin, ["Perche e cosi?"], k=1)
     assert hits[0].line == 2
