@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 from xsent.bundle import file_digest
 from xsent.classification import logistic
 from xsent.classification.classifier import LinearClassifier
-from xsent.classification.logistic import (
-    Logistic,
-    cross_validate,
-    fit_logistic,
-    fit_temperature,
-    log_softmax,
-    stratified_folds,
-)
+from xsent.classification.logistic import Logistic, fit_logistic, log_softmax
 from xsent.errors import DataError, FingerprintError
 
 DIM = 6
@@ -293,7 +286,7 @@ def test_few_steps_are_told_and_few_predictions_prove_little(monkeypatch: pytest
         fit_logistic(*clouds(), l2=0.001)
     # By Laplace's rule 1 of 6 examples counts half for each class: the probability is 11/12.
     scores = np.array([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
-    temperature = fit_temperature(scores, np.array([0, 0, 1, 1]), np.ones(4))
+    temperature = logistic.fit_temperature(scores, np.array([0, 0, 1, 1]), np.ones(4))
     assert np.exp(log_softmax(scores / temperature)).max() == pytest.approx(11 / 12, abs=1e-4)
 
 
@@ -301,7 +294,7 @@ def test_few_steps_are_told_and_few_predictions_prove_little(monkeypatch: pytest
 @given(counts=st.lists(st.integers(2, 13), min_size=2, max_size=6), seed=st.integers(0, 9))
 def test_folds_are_even_and_never_lack_a_class(counts: list[int], seed: int) -> None:
     classes = np.repeat(np.arange(len(counts)), counts)
-    folds = stratified_folds(classes, seed=seed)
+    folds = logistic.stratified_folds(classes, seed=seed)
     sizes = np.bincount(folds)
     assert len(sizes) == min(5, len(classes))
     assert np.ptp(sizes) <= 1
@@ -309,21 +302,25 @@ def test_folds_are_even_and_never_lack_a_class(counts: list[int], seed: int) -> 
         assert set(classes[folds != fold]) == set(classes)
     for label in range(len(counts)):
         assert np.ptp(np.bincount(folds[classes == label], minlength=len(sizes))) <= 1
-    assert np.array_equal(folds, stratified_folds(classes, seed=seed))
+    assert np.array_equal(folds, logistic.stratified_folds(classes, seed=seed))
     many = np.arange(60) % 3
-    assert not np.array_equal(stratified_folds(many, seed=seed), stratified_folds(many, seed=seed + 1))
+    assert not np.array_equal(
+        logistic.stratified_folds(many, seed=seed), logistic.stratified_folds(many, seed=seed + 1)
+    )
 
 
 def test_cross_validation_finds_what_generalises() -> None:
     features, classes = clouds(3000, noise=3.0)
     x, y, fresh, gold = features[:150], classes[:150], features[150:], classes[150:]
-    choice = cross_validate(x, y, np.ones(150), seed=0)
-    assert choice == cross_validate(x, y, np.ones(150), seed=0)
+    choice = logistic.cross_validate(x, y, np.ones(150), seed=0)
+    assert choice == logistic.cross_validate(x, y, np.ones(150), seed=0)
     losses = {}
     for l2 in logistic.STRENGTHS:
         scores = fit_logistic(x, y, l2=l2).scores(fresh)
         losses[l2] = -log_softmax(scores)[np.arange(len(gold)), gold].mean()
     assert losses[choice.l2] < min(losses.values()) + 0.02
     assert losses[choice.l2] < losses[logistic.STRENGTHS[-1]]
-    noise = cross_validate(np.random.default_rng(3).normal(size=(80, 30)), np.arange(80) % 2, np.ones(80), seed=0)
+    noise = logistic.cross_validate(
+        np.random.default_rng(3).normal(size=(80, 30)), np.arange(80) % 2, np.ones(80), seed=0
+    )
     assert noise.l2 == logistic.STRENGTHS[0] and noise.log_loss == pytest.approx(np.log(2), abs=0.05)

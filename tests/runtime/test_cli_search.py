@@ -60,19 +60,6 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
         assert_refused(run(*search, query), "the query is empty; ask for something")
 
 
-def test_another_model_no_index_and_bad_input_are_one_line(
-    run: Runner, made: Path, mini_bundle: Path, tmp_path: Path
-) -> None:
-    fingerprint = SentenceEncoder(mini_bundle).fingerprint
-    assert_refused(run("search", made, "Anna"), f"{made} has vectors of {fingerprint}, the model makes ")
-    none = f"{made.parent}: not an index; make one with xsent index"
-    assert_refused(run("search", made.parent, "Anna", "--model", mini_bundle), none)
-    file = tmp_path / "bad.txt"
-    file.write_bytes(b"good\ncaf\xe9\n")
-    assert_refused(run("index", file, tmp_path / "bad.index", "--model", mini_bundle), "2: not UTF-8")
-    assert not list(tmp_path.glob("bad.index*"))
-
-
 @pytest.mark.parametrize(("count", "kept"), [(10, False), (1000, True)])
 def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: Path, count: int, kept: bool) -> None:
     index, partial = tmp_path / "x.index", tmp_path / ".x.index.partial"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import raises, write_files
+from commands import raises, write_files, write_lines
 from toy_documents import Angles, Letters
 
 from xsent.encoder import SentenceEncoder
@@ -23,14 +23,13 @@ Protocol = Callable[..., Any]
 BENCH = Path(__file__).parents[2] / "bench"
 ENGLISH = ["abc", "bcd", "cde", "def", "efg"]
 FRENCH = ["cba", "dcb", "edc", "fed", "gfe"]
-DEGREES = ["0", "30", "60", "90"]
 TEXTS = ["The cat sleeps.", "Pay the rent before the first.", ""]
 
 
 def write(folder: Path, **lines: list[str]) -> Path:
     """Files by the language of their names."""
     for name, content in lines.items():
-        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in content))
+        write_lines(folder / f"{name}.txt", content)
     return folder
 
 
@@ -62,7 +61,7 @@ def test_xsr_by_hand(tmp_path: Path) -> None:
     assert "only the rows' English" in result.note and "Europarl" in result.note
 
 
-def test_xsim_by_hand(parallel: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_xsim_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     eye = np.eye(6)
     assert xsim_errors(eye, eye, k=1) == 0
     assert xsim_errors(eye, eye[[1, 0, 2, 3, 4, 5]], k=1) == 2
@@ -76,25 +75,21 @@ def test_xsim_by_hand(parallel: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert (xsim_errors(src, trg, margin="absolute"), xsim_errors(src, trg, margin="ratio")) == (4, 0)
     raises(ValueError, "5 and 4 sentences are not parallel", xsim_errors, np.eye(5), np.eye(4, 5))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    result = xsim(Letters(), parallel)
+    (tmp_path / "README.md").write_text("about")
+    write(tmp_path, en=ENGLISH, fr=FRENCH, de=[*FRENCH[1::-1], *FRENCH[2:]])  # the first two are swapped
+    result = xsim(Letters(), tmp_path)
     assert result.rows() == [
         {"language": "de", "sentences": 5, "xx_en": 40.0, "en_xx": 40.0},
         {"language": "fr", "sentences": 5, "xx_en": 0.0, "en_xx": 0.0},
         {"language": "mean", "xx_en": 20.0, "en_xx": 20.0},
     ]
     assert "ratio" in result.note and "2 of 2 languages" in capsys.readouterr().err
-    assert list(xsim(Letters("en", "fr", "it"), parallel).scores) == ["fr"]
-    assert list(xsim(Letters(), parallel, ["en", "fr"]).scores) == ["fr"]  # the pivot is not compared with itself
-    assert xsim(Letters(), parallel, ["de"], pivot="fr", margin="absolute").rows()[0]["xx_fr"] == 40
+    assert list(xsim(Letters("en", "fr", "it"), tmp_path).scores) == ["fr"]
+    assert list(xsim(Letters(), tmp_path, ["en", "fr"]).scores) == ["fr"]  # the pivot is not compared with itself
+    assert xsim(Letters(), tmp_path, ["de"], pivot="fr", margin="absolute").rows()[0]["xx_fr"] == 40
     for name in ("eng_Latn.devtest", "newstest2019-ref.fra.txt"):  # as in FLORES and NTREX
-        (parallel / name).write_text("\n".join(ENGLISH))
-    assert xsim(Letters(), parallel, ["fra"], pivot="eng_Latn").mean["xx_eng_Latn"] == 0
-
-
-@pytest.fixture
-def parallel(tmp_path: Path) -> Path:
-    (tmp_path / "README.md").write_text("about")
-    return write(tmp_path, en=ENGLISH, fr=FRENCH, de=[*FRENCH[1::-1], *FRENCH[2:]])  # the first two are swapped
+        (tmp_path / name).write_text("\n".join(ENGLISH))
+    assert xsim(Letters(), tmp_path, ["fra"], pivot="eng_Latn").mean["xx_eng_Latn"] == 0
 
 
 STS = 'A cat.,A dog: 80.,1.0\n"One, two.",Three: 10.,4.5\na,b: 30,3\n'
@@ -141,13 +136,8 @@ def test_the_partner_must_be_nearer_than_all_others_of_its_language(tmp_path: Pa
     assert words(Angles(), file, ["fr"]).mean == {"words": 4, "fr": 50.0, "mean": 50.0}
 
 
-@pytest.fixture
-def angles(tmp_path: Path) -> Path:
-    (tmp_path / "en-fr.tsv").write_text("0\t10°\n30\t40°\n60\t89°\n90\t100°\n")
-    return tmp_path
-
-
-def test_an_encoder_among_the_vectors_of_another_by_hand(angles: Path) -> None:
+def test_an_encoder_among_the_vectors_of_another_by_hand(tmp_path: Path) -> None:
+    angles = write_lines(tmp_path / "en-fr.tsv", ["0\t10°", "30\t40°", "60\t89°", "90\t100°"]).parent
     result = space(Angles(turn=15), angles, english_by=Angles())
     (row, mean) = result.rows()
     # Ours of 10°, 40°, 89° and 100° lie at 25, 55, 104 and 115: next to 30, 60, 90 and 90.

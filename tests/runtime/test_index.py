@@ -3,7 +3,7 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -74,8 +74,7 @@ def test_another_encoder_is_refused(made: Path, encoder: SentenceEncoder, monkey
     raises(FingerprintError, both, SearchIndex(made).search, other, ["1"])
     raises(FingerprintError, both, extend_index, made, ["1"], other)
     new = made.with_name("new")
-    with pytest.raises(Stop):
-        build_index(new, until(LINES, 40), encoder)
+    raises(Stop, "", build_index, new, until(LINES, 40), encoder)
     raises(FingerprintError, both, build_index, new, ["1"], other, resume=True)
 
 
@@ -84,41 +83,40 @@ def database(folder: Path) -> Path:
     return file
 
 
-def execute(folder: Path, command: str) -> None:
-    with closing(sqlite3.connect(database(folder))) as connection, connection:
-        connection.execute(command)
-
-
-DAMAGE = {
-    "no folder": (shutil.rmtree, "no such folder; make one with xsent index"),
-    "no database": (lambda path: database(path).unlink(), "not an index; make one with xsent index"),
-    "newer": (lambda path: execute(path, "PRAGMA user_version = 6"), "version 6 is unknown, this xsent reads 5"),
-    "older": (lambda path: execute(path, "PRAGMA user_version = 3"), "version 3 is unknown, .*build the index again"),
-    "no words": (lambda path: execute(path, "DROP TABLE words_data"), r"\.db: damaged \("),
-    "half a database": (lambda path: overwrite(database(path), 0, b"x" * 999), r"\.db: damaged \(file is not a data"),
-    "no table": (lambda path: execute(path, "DROP TABLE passages"), r"\.db: damaged \(no such table"),
-    "lost line": (lambda path: execute(path, "DELETE FROM passages WHERE row = 3"), "damaged .passages are missing"),
-    "changed text": (lambda path: execute(path, "UPDATE passages SET text = 'x'"), "row .* is not what it was"),
-    "changed line": (lambda path: execute(path, "UPDATE passages SET line = line + 1"), "row .* is not what it was"),
-    "no number": (lambda path: execute(path, "UPDATE passages SET line = 'x'"), "a column holds what it never should"),
-    "no state": (lambda path: execute(path, "UPDATE states SET rows = 'many'"), "a column holds what it never should"),
-    "endless": (lambda path: execute(path, "UPDATE states SET rows = 1000000000000"), "bytes, expected 64,000,000,"),
-    "no dimension": (lambda path: execute(path, "UPDATE states SET dim = 0, rows = 1 << 40"), "no dimension"),
-    "cut vectors": (lambda path: os.truncate(path / "vectors.f16", 99), r"6: 99 bytes, expected 2,752; build the ind"),
-    "no vectors": (lambda path: (path / "vectors.f16").unlink(), r"vectors\.f16: missing; build"),
-    "NaN": (lambda path: overwrite(path / "vectors.f16", 70, b"\xff\x7f"), r"vectors\.f16: damaged"),
-    "a file": (lambda path: path.rename(f"{path}.old") and path.touch(), r"not an index, but a file"),
+SQL = {
+    "PRAGMA user_version = 6": "version 6 is unknown, this xsent reads 5",
+    "PRAGMA user_version = 3": "version 3 is unknown, .*build the index again",
+    "DROP TABLE words_data": r"\.db: damaged \(",
+    "DROP TABLE passages": r"\.db: damaged \(no such table",
+    "DELETE FROM passages WHERE row = 3": "damaged .passages are missing",
+    "UPDATE passages SET text = 'x'": "row .* is not what it was",
+    "UPDATE passages SET line = line + 1": "row .* is not what it was",
+    "UPDATE passages SET line = 'x'": "a column holds what it never should",
+    "UPDATE states SET rows = 'many'": "a column holds what it never should",
+    "UPDATE states SET rows = 1000000000000": "bytes, expected 64,000,000,000,000",
+    "UPDATE states SET dim = 0, rows = 1 << 40": "no dimension",
 }
+DAMAGE: list[tuple[Callable[[Path], object], str]] = [
+    (shutil.rmtree, "no such folder; make one with xsent index"),
+    (lambda path: database(path).unlink(), "not an index; make one with xsent index"),
+    (lambda path: overwrite(database(path), 0, b"x" * 999), r"\.db: damaged \(file is not a data"),
+    (lambda path: os.truncate(path / "vectors.f16", 99), r"6: 99 bytes, expected 2,752; build the index again"),
+    (lambda path: (path / "vectors.f16").unlink(), r"vectors\.f16: missing; build"),
+    (lambda path: overwrite(path / "vectors.f16", 70, b"\xff\x7f"), r"vectors\.f16: damaged"),  # not a number
+    (lambda path: path.rename(f"{path}.old") and path.touch(), r"not an index, but a file"),
+]
 
 
-@pytest.mark.parametrize("name", DAMAGE)
-def test_a_damaged_index_is_named(made: Path, encoder: SentenceEncoder, name: str) -> None:
-    damage, message = DAMAGE[name]
-    damage(made)
+@pytest.mark.parametrize(("damage", "message"), [*SQL.items(), *DAMAGE])
+def test_a_damaged_index_is_named(made: Path, encoder: SentenceEncoder, damage: Any, message: str) -> None:  # noqa: ANN401
+    if isinstance(damage, str):
+        with closing(sqlite3.connect(database(made))) as connection, connection:
+            connection.execute(damage)
+    else:
+        damage(made)
     with pytest.raises(DataError, match=message) as caught:
         SearchIndex(made).search(encoder, ["Anna"], k=100)
-    assert str(made) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert str(made) in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["vectors.f16", "passages"])
@@ -155,8 +153,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, encoder: SentenceEncoder) -> None:
     before = contents(made)
     raises(FileExistsError, "--force replaces it, --add adds to it", build_index, made, ["Boris"], encoder)
-    with pytest.raises(Stop):
-        build_index(made, until(LINES, 2), encoder, force=True)
+    raises(Stop, "", build_index, made, until(LINES, 2), encoder, force=True)
     assert contents(made) == before
     with mock.patch.object(Path, "rename", side_effect=Stop), pytest.raises(Stop):
         build_index(made, ["Boris"], encoder, force=True)
@@ -184,8 +181,7 @@ def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, en
 def test_empty_lines_that_were_added_block_nothing(made: Path, encoder: SentenceEncoder) -> None:
     before = contents(made)
     raises(DataError, "of 9 lines none has text", extend_index, made, [""] * 9, encoder)
-    with pytest.raises(Stop):
-        extend_index(made, until([""] * 50, 40), encoder)
+    raises(Stop, "", extend_index, made, until([""] * 50, 40), encoder)
     raises(DataError, "of 40 lines none has text", extend_index, made, [""] * 40, encoder, resume=True)
     assert contents(made) == before
 
@@ -194,8 +190,7 @@ def test_empty_lines_that_were_added_block_nothing(made: Path, encoder: Sentence
 def test_an_index_serves_while_a_stopped_addition_is_resumed(made: Path, encoder: SentenceEncoder) -> None:
     opened = SearchIndex(made)
     found = opened.search(encoder, ["Anna"], k=100)
-    with pytest.raises(Stop):
-        extend_index(made, until(LINES, 40), encoder)
+    raises(Stop, "", extend_index, made, until(LINES, 40), encoder)
     assert opened.search(encoder, ["Anna"], k=100) == SearchIndex(made).search(encoder, ["Anna"], k=100) == found
     with pytest.raises(FileExistsError, match="holds 32 lines of a job that was stopped; --add --resume goes on"):
         extend_index(made, LINES, encoder)
@@ -204,8 +199,7 @@ def test_an_index_serves_while_a_stopped_addition_is_resumed(made: Path, encoder
     whole = made.with_name("whole")
     build_index(whole, LINES + LINES, encoder)
     assert contents(made)["passages"] == contents(whole)["passages"]
-    with pytest.raises(Stop):
-        extend_index(made, until(LINES, 40), encoder)
+    raises(Stop, "", extend_index, made, until(LINES, 40), encoder)
     extend_index(made, ["Clara"], encoder, force=True)
     assert len(SearchIndex(made)) == 87
     SearchIndex(made).verify()
@@ -213,9 +207,8 @@ def test_an_index_serves_while_a_stopped_addition_is_resumed(made: Path, encoder
 
 @pytest.mark.usefixtures("often")
 def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEncoder) -> None:
-    with pytest.raises(Stop):
-        build_index(path, until(LINES, 40), encoder)
-    partial = path.with_name(".notes.index.partial")
+    raises(Stop, "", build_index, path, until(LINES, 40), encoder)
+    partial, whole = path.with_name(".notes.index.partial"), path.with_name("whole")
     assert file_names(path.parent) == {partial.name}
     raises(FileExistsError, "holds 32 lines", build_index, path, LINES, encoder)
     raises(DataError, "an unfinished index; xsent index --resume goes on with it", SearchIndex, partial)
@@ -227,21 +220,19 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
     with mock.patch.object(encoder, "encode_items", note):
         build_index(path, LINES, encoder, resume=True)
     assert encoded == LINES[32:]
-    whole = path.with_name("whole")
     build_index(whole, LINES, encoder)
     assert contents(path) == contents(whole)
 
 
 @pytest.mark.usefixtures("often")
-@pytest.mark.parametrize("lines", [["Boris", *LINES[1:]], LINES[:31], []], ids=["changed", "shorter", "empty"])
-def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder, lines: list[str]) -> None:
-    with pytest.raises(Stop):
-        build_index(path, until(LINES, 40), encoder)
+def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder) -> None:
+    raises(Stop, "", build_index, path, until(LINES, 40), encoder)
     partial = path.with_name(".notes.index.partial")
     before = contents(partial)
-    with pytest.raises(DataError, match="does not begin with the 32 lines that were read before"):
-        build_index(path, lines, encoder, resume=True)
-    assert contents(partial) == before
+    message = "does not begin with the 32 lines that were read before"
+    for lines in (["Boris", *LINES[1:]], LINES[:31], []):
+        raises(DataError, message, build_index, path, lines, encoder, resume=True)
+        assert contents(partial) == before
     (partial / "vectors.f16").write_bytes(b"short")
     raises(DataError, r"vectors\.f16: 5 bytes, expected", build_index, path, LINES, encoder, resume=True)
     build_index(path, ["Clara"], encoder, force=True)
@@ -281,4 +272,4 @@ def test_adding_gives_what_indexing_at_once_gives_and_keeps_sources(made: Path, 
         raises(DataError, "another process is writing it", build_index, made, ["Clara"], encoder, force=True)
 
     extend_index(made, lines(), encoder)
-    assert len(SearchIndex(made)) == 44 and file_names(made.parent) == {made.name}
+    assert len(SearchIndex(made)) == 47 and file_names(made.parent) == {made.name, "whole"}

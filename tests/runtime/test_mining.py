@@ -73,6 +73,8 @@ def test_a_threshold_by_hand_and_among_wrong_pairs() -> None:
         found = calibrate(scores, wrong, precision)
         assert (found.threshold, found.accepted, found.pairs) == (threshold, accepted, 4)
         assert found.precision == pytest.approx(estimate)
+    left, other = shuffled_pairs(np.arange(1000), np.arange(1000))
+    assert len(left) == 100_000 and (left != other).all()
     random = np.random.default_rng(0)
     right, wrong = (random.normal(mean, 1, count).astype(np.float32) for mean, count in ((3, 2000), (0, 1000)))
     found = calibrate(np.concatenate([right, wrong]), random.normal(0, 1, 30_000), 0.95)
@@ -89,9 +91,6 @@ def test_no_shuffled_pair_is_a_given_one(pairs: list[tuple[int, int]]) -> None:
     shuffled = set(zip(left.tolist(), right.tolist(), strict=True))
     assert not shuffled & set(pairs)
     assert shuffled == {(i, j) for i in src for j in trg} - set(pairs)  # few pairs: all there are
-    rows = np.arange(1000)
-    left, right = shuffled_pairs(rows, rows)
-    assert len(left) == 100_000 and (left != right).all()
 
 
 def test_no_threshold() -> None:

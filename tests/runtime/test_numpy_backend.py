@@ -27,7 +27,6 @@ from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec, Precision
 from xsent_train.model import Encoder
 
-LENGTHS = (1, 2, 7, 20, 21, 64)
 Edit = Callable[[dict[str, Any]], object]
 
 
@@ -46,7 +45,7 @@ def write_bundle(encoder: Encoder, form: BundleSpec, mini_bundle: Path, folder: 
 def pairs(bundle: Bundle) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
     """The vectors of sentences of several lengths, from onnxruntime and from numpy."""
     onnx, numpy = OnnxBackend(bundle), NumpyBackend(bundle)
-    sentences = [np.arange(length) * 7 % bundle.vocab_size for length in LENGTHS]
+    sentences = [np.arange(length) * 7 % bundle.vocab_size for length in (1, 2, 7, 20, 21, 64)]
     return [(onnx.embed(ids), numpy.embed(ids)) for ids in sentences]
 
 

@@ -50,11 +50,6 @@ def checkpoint(mini_checkpoint: Path) -> Checkpoint:
     return load_checkpoint(mini_checkpoint)
 
 
-@pytest.fixture(scope="session")
-def backend(openvino_bundle: Path) -> OpenVinoBackend:
-    return OpenVinoBackend(Bundle.open(openvino_bundle))
-
-
 @pytest.mark.parametrize(
     ("layers", "activation", "shape"),
     [(0, "gelu", (0, 32)), (1, "gelu", (1, 32)), (2, "gelu", (2, 32)), (2, "silu", (2, 32)), (2, "gelu", (1, 16))],
@@ -106,8 +101,9 @@ def test_the_same_bytes_twice_of_no_machine(precision: Precision, checkpoint: Ch
     assert str(tmp_path) not in xml
 
 
-def test_threads_company_and_prepared_lengths_change_nothing(backend: OpenVinoBackend, checkpoint: Checkpoint) -> None:
-    sentences, encoder = [np.arange(1 + i * 11 % 64) for i in range(128)], checkpoint.load_encoder()
+def test_threads_company_and_prepared_lengths_change_nothing(openvino_bundle: Path, checkpoint: Checkpoint) -> None:
+    backend, encoder = OpenVinoBackend(Bundle.open(openvino_bundle)), checkpoint.load_encoder()
+    sentences = [np.arange(1 + i * 11 % 64) for i in range(128)]
     alone = [backend.embed(ids) for ids in sentences]
     with ThreadPoolExecutor(4) as pool:
         np.testing.assert_array_equal(alone, list(pool.map(backend.embed, sentences)))

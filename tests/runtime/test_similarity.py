@@ -110,6 +110,8 @@ def test_int8_counts_steps_and_signs_come_back() -> None:
     assert np.array_equal(unpack_signs(pack_signs(vectors)), np.sign(vectors))
     assert not unpack_signs(np.zeros((2, 3), np.uint8)).any()
     raises(ValueError, "12 dimensions cannot be packed", pack_signs, np.ones(12))
+    a, b = pack_signs([[1.0, 1, 1, 1, -1, -1, -1, -1], [1.0, 1, 1, -1, 1, -1, -1, -1]])
+    assert (hamming_distances(a, b).tolist(), binary_similarity(a, [a, b, ~a]).tolist()) == ([[2]], [[1, 0.5, -1]])
 
 
 @pytest.mark.parametrize("dim", [32, 16])
@@ -154,6 +156,3 @@ def test_distances_and_similarities_of_bits(pair: tuple[np.ndarray, np.ndarray])
     bits = [np.unpackbits(packed, axis=1) for packed in pair]
     assert np.array_equal(hamming_distances(a, b), (bits[0][:, None] != bits[1][None]).sum(axis=2))
     assert np.allclose(binary_similarity(a, b), cosine_similarity(unpack_signs(a), unpack_signs(b)), atol=1e-6)
-    by_hand = pack_signs([[1.0, 1, 1, 1, -1, -1, -1, -1], [1.0, 1, 1, -1, 1, -1, -1, -1]])
-    assert hamming_distances(by_hand[0], by_hand[1]).tolist() == [[2]]
-    assert binary_similarity(by_hand[0], [*by_hand, ~by_hand[0]]).tolist() == [[1, 0.5, -1]]

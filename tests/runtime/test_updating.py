@@ -122,8 +122,7 @@ def test_what_is_cut_short_comes_again(path: Path, error: type[BaseException], m
                 raise error
             yield document(f"d{number}", *(str(10 * number + place) for place in range(3)))
 
-    with pytest.raises(error):
-        update_index(path, documents(5), REPLAY)
+    raises(error, "", update_index, path, documents(5), REPLAY)
     SearchIndex(path).verify()
     complete = {name for name, stamp in SearchIndex(path).documents().items() if stamp}
     assert complete and complete <= {f"d{number}" for number in range(5)}
@@ -144,26 +143,6 @@ def test_lines_and_documents_keep_apart(path: Path, made: Path, encoder: Sentenc
     # Said where a stream of vectors ends; one that is dropped half-way swallows Ctrl-C as well.
     with pytest.warns(UnknownTextWarning, match="1 of 1"):
         update_index(path, [document("a", "ሰላም ለዓለም")], encoder)
-
-
-def test_words_are_joined_with_meaning(path: Path) -> None:
-    names = {"1": "about the cat", "2": "the XK-42 manual", "3": "about dogs"}
-
-    class Named(Replay):
-        def encode(self, texts: list[str], **_: object) -> Any:  # noqa: ANN401
-            keys = {text: key for key, text in names.items()}
-            return super().encode([keys.get(text, "4") if text else "" for text in texts])
-
-    named: Any = Named(RANDOM)
-    update_index(path, [document("a", *names.values())], named)
-    index = SearchIndex(path)
-    plain, joined = (index.search(named, ["where is XK-42?"], k=3, words=words)[0] for words in (False, True))
-    scores = {hit.text: hit.score for hit in plain}
-    scores["the XK-42 manual"] += 0.5  # no passage has "where" or "is": they do not count
-    assert {hit.text: hit.score for hit in joined} == pytest.approx(scores, abs=1e-6)
-    assert [hit.text for hit in joined] == sorted(scores, key=lambda text: -scores[text])
-    for query in ('"', "NEAR(", "* - ^", "\x00", "'); DROP TABLE words"):
-        assert len(index.search(named, [query], words=True)[0]) == 3
 
 
 def test_what_is_refused(path: Path, encoder: SentenceEncoder) -> None:

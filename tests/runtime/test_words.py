@@ -48,19 +48,21 @@ def test_spellings_of_a_word_are_equal_and_other_words_are_not() -> None:
 def test_words_count_in_an_index_of_lines_and_lines_without_any_are_not_in_it(path: Path) -> None:
     lines = [*TEXTS, ".", "---", "x", "1", "🙂"]
     encoder: Any = Replay(np.random.default_rng(0).normal(size=(99, 8)))
-    queries = {*TEXTS.values()}
+    whither = "whither XK-42?"  # no line has "whither": it does not count
+    queries = {*TEXTS.values(), whither}
     encoder.encode = lambda texts, **_: np.stack([encoder._vectors[98 if t in queries else len(t)] for t in texts])
     build_index(path, lines[:5], encoder)
     extend_index(path, lines[5:], encoder)
     index = SearchIndex(path)
     assert (index.state.lines, len(index)) == (16, 13)
-    for text, query in [*TEXTS.items()][2:]:
-        joined, plain = (
-            {hit.text: hit.score for hit in index.search(encoder, [query], k=99, words=words)[0]}
-            for words in (True, False)
-        )
+    found = lambda query, words: index.search(encoder, [query], k=99, words=words)[0]  # noqa: E731
+    for text, query in [*[*TEXTS.items()][2:], ("part XK-42", whither)]:
+        joined, plain = ({hit.text: hit.score for hit in found(query, words)} for words in (True, False))
         assert not joined.keys() & {".", "---", "🙂"} and len(joined) == 13
         assert joined == pytest.approx(plain | {text: plain[text] + 0.5})
+        assert [*joined.values()] == sorted(joined.values(), reverse=True)
+    for query in ('"', "NEAR(", "* - ^", "\x00", "'); DROP TABLE words"):
+        assert len(found(query, True)) == 13
 
 
 def test_of_equal_lines_the_earlier_is_first(path: Path, builtin: SentenceEncoder) -> None:
