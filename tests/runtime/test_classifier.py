@@ -73,15 +73,6 @@ def test_probabilities_are_true_to_their_frequency() -> None:
     assert right.mean() == pytest.approx(head.choice.accuracy, abs=0.06)
 
 
-def test_balanced_weights_help_the_rare_label() -> None:
-    random = np.random.default_rng(4)
-    vectors = random.normal(size=(220, DIM)) + np.eye(DIM)[[0] * 200 + [1] * 20]
-    labels = ["often"] * 200 + ["rare"] * 20
-    heads = (LinearClassifier.fit(vectors, labels, fingerprint="x", class_weight=w) for w in ("balanced", None))
-    balanced, plain = (head.predict(vectors[200:]).count("rare") for head in heads)
-    assert balanced > plain
-
-
 def test_pairs_see_what_each_side_alone_does_not() -> None:
     random = np.random.default_rng(6)
     u = random.normal(size=(120, DIM))
@@ -98,11 +89,17 @@ def test_pairs_see_what_each_side_alone_does_not() -> None:
     assert head.predict(np.stack([u[:1], 0 * u[:1]], axis=1)) == [None]  # one side has no words
 
 
-def test_very_few_examples_do() -> None:
+def test_few_examples_and_rare_labels_do() -> None:
     for labels in ("aabb", "aabba", "aabbaba"):
         vectors = np.eye(DIM)[["ab".index(label) for label in labels]]
         head = LinearClassifier.fit(vectors, [*labels], fingerprint="x")
         assert head.predict(np.eye(DIM)[:2]) == ["a", "b"] and head.predict_proba(np.eye(DIM)[:2]).max() < 0.99
+    random = np.random.default_rng(4)
+    vectors = random.normal(size=(220, DIM)) + np.eye(DIM)[[0] * 200 + [1] * 20]
+    labels = ["often"] * 200 + ["rare"] * 20
+    heads = (LinearClassifier.fit(vectors, labels, fingerprint="x", class_weight=w) for w in ("balanced", None))
+    balanced, plain = (head.predict(vectors[200:]).count("rare") for head in heads)
+    assert balanced > plain
 
 
 def test_nothing_is_overwritten_without_force(head: LinearClassifier, tmp_path: Path) -> None:
@@ -304,9 +301,8 @@ def test_folds_are_even_and_never_lack_a_class(counts: list[int], seed: int) -> 
         assert np.ptp(np.bincount(folds[classes == label], minlength=len(sizes))) <= 1
     assert np.array_equal(folds, logistic.stratified_folds(classes, seed=seed))
     many = np.arange(60) % 3
-    assert not np.array_equal(
-        logistic.stratified_folds(many, seed=seed), logistic.stratified_folds(many, seed=seed + 1)
-    )
+    first, second = (logistic.stratified_folds(many, seed=seed + more) for more in (0, 1))
+    assert not np.array_equal(first, second)
 
 
 def test_cross_validation_finds_what_generalises() -> None:
@@ -320,7 +316,6 @@ def test_cross_validation_finds_what_generalises() -> None:
         losses[l2] = -log_softmax(scores)[np.arange(len(gold)), gold].mean()
     assert losses[choice.l2] < min(losses.values()) + 0.02
     assert losses[choice.l2] < losses[logistic.STRENGTHS[-1]]
-    noise = logistic.cross_validate(
-        np.random.default_rng(3).normal(size=(80, 30)), np.arange(80) % 2, np.ones(80), seed=0
-    )
+    points = np.random.default_rng(3).normal(size=(80, 30))
+    noise = logistic.cross_validate(points, np.arange(80) % 2, np.ones(80), seed=0)
     assert noise.l2 == logistic.STRENGTHS[0] and noise.log_loss == pytest.approx(np.log(2), abs=0.05)

@@ -64,16 +64,13 @@ def test_tickets_in_five_languages(run: Runner, tmp_path: Path) -> None:
     assert invoices == {"en", "fr", "de", "es", "pt"}
 
 
-def test_lines_with_a_number_of_clusters(run: Runner, tmp_path: Path) -> None:
+def test_lines_with_a_number_of_clusters(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_lines(tmp_path / "mails.txt", [*TEXTS, ""])
     code, out, err = run("cluster", file, "-n", 2)
     printed = [line.split("\t") for line in out.splitlines()]
     assert code == 0 and [row[2] for row in printed] == list("1234567")
     assert {row[0] for row in printed[:3]} == {printed[5][0]} != {row[0] for row in printed[3:5]}
     assert printed[6] == ["", "", "7", ""] and "2 clusters of 7 texts; 1 belongs to none" in err
-
-
-def test_without_scikit_learn_one_line_says_it(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
     result = run("cluster", write_lines(tmp_path / "mails.txt", TEXTS))
     assert_refused(result, "pip install 'xsent[cluster]'")

@@ -276,7 +276,9 @@ def test_heads_and_fits_are_used_with_fewer_layers(deep_bundle: Path, encoder: S
     raises(FingerprintError, message, DocumentEncoder.load, tmp_path / "space", encoder)
 
 
-def test_commands_with_vectors_of_two_depths_and_of_two_spaces(run: Runner, deep_bundle: Path, tmp_path: Path) -> None:
+def test_commands_with_vectors_of_two_depths_and_spaces(
+    run: Runner, deep_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, few = ("--model", deep_bundle), ("--layers", 1)
     en, de = write_lines(tmp_path / "en.txt", ENGLISH[::4]), write_lines(tmp_path / "de.txt", GERMAN[::4])
     made = {}
@@ -293,11 +295,6 @@ def test_commands_with_vectors_of_two_depths_and_of_two_spaces(run: Runner, deep
     assert_refused(run(*mine, made["all"], "--src-vectors", made["their"]), f"{name}@{SPACE}, .* of {name}: use one")
     encoded = SentenceEncoder(deep_bundle, layers=1).encode(GERMAN[::4], space=SPACE)
     assert np.array_equal(np.load(made["both"]), encoded)
-
-
-def test_an_output_keeps_its_depth(
-    run: Runner, deep_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(vector_output, "STEP", 2)
     text, name = tmp_path / "a.txt", SentenceEncoder(deep_bundle).fingerprint
     text.write_bytes("\n".join(ENGLISH * 5).encode() + b"\n\xff\n")

@@ -60,16 +60,7 @@ def test_versions_memory_bits_and_threads(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert text.startswith("1 of 8 CPUs may be used (an affinity or a container's quota keeps the others)")
 
 
-def test_without_onnxruntime_numpy_is_tried_alone(builtin: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    monkeypatch.setattr(doctor, "examine_encoding", lambda bundle, backend: Finding(backend, "good", ""))
-    findings = {finding.subject: finding for finding in doctor.examine(builtin)}
-    assert list(findings) == ["system", "processor", "threads", "memory", "onnxruntime", "numpy"]
-    missing = findings["onnxruntime"]
-    assert missing.status == "warning" and "not installed: encoding is numpy's" in missing.text
-
-
-def test_backends_that_fail(builtin: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backends_that_fail_or_are_missing(builtin: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime")
     finding = doctor.examine_encoding(replace(builtin, path=tmp_path / "gone"), "onnx")
     assert finding.status == "problem" and "gone: no such folder" in finding.text and "\n" not in finding.text
@@ -80,6 +71,12 @@ def test_backends_that_fail(builtin: Bundle, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(doctor, "PATIENCE", 0.1)
     late = Finding("numpy backend", "warning", "no vector within 0.1 seconds")
     assert doctor.examine_encoding(builtin, "numpy") == late
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setattr(doctor, "examine_encoding", lambda bundle, backend: Finding(backend, "good", ""))
+    findings = {finding.subject: finding for finding in doctor.examine(builtin)}
+    assert list(findings) == ["system", "processor", "threads", "memory", "onnxruntime", "numpy"]
+    missing = findings["onnxruntime"]
+    assert missing.status == "warning" and "not installed: encoding is numpy's" in missing.text
 
 
 def test_the_trial_measures_each_depth(capsys: pytest.CaptureFixture[str], deep_bundle: Path) -> None:

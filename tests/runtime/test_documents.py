@@ -64,16 +64,13 @@ def test_sentences_of_long_texts_headings_and_lists(monkeypatch: pytest.MonkeyPa
     assert len(split_sentences(" ".join(sentences), "en")) > 900
 
 
-def test_directions_by_hand() -> None:
+def test_directions_by_hand_and_surveys() -> None:
     found = Moments.of(np.array([[-3, -3, 0], [-3, -3, 0], [0, 0, 1]])).directions(2)
     assert np.allclose(found, [[0.5**0.5, 0.5**0.5, 0], [0, 0, 1]], atol=1e-6)
     uncentred = Moments.of(np.array([[10, 1], [10, -1]])).directions(1)  # centred, the second axis would be dominant
     assert np.allclose(uncentred, [[1, 0]], atol=1e-6)
     clean = module.remove_directions(np.array([[3, 4, 5]], np.float32), np.array([[0, 1, 0]], np.float32))
     assert (clean.tolist(), clean.dtype) == ([[3, 0, 5]], np.float32)
-
-
-def test_a_survey_reads_vectors_once() -> None:
     vectors = np.random.default_rng(0).normal(size=(2500, 3)).astype(np.float32)
     held_out = np.arange(2500) % 5 == 4
     found = survey(iter(vectors), held_out, 3)
@@ -226,7 +223,7 @@ def test_the_same_sentences_give_the_same_space(fitted: DocumentEncoder) -> None
     assert fitted.encode([], "en").shape == (0, DIM)
 
 
-def test_what_cannot_be_fitted() -> None:
+def test_what_cannot_be_fitted_or_encoded(fitted: DocumentEncoder) -> None:
     for documents, arguments, message in [
         ({}, {}, "no language to fit"),
         ([], {}, "no sentence in 0 documents"),
@@ -236,9 +233,6 @@ def test_what_cannot_be_fitted() -> None:
         (CORPORA["en"][:2], {}, "sentences are too few .* without weights"),
     ]:
         raises(ValueError, message, DocumentEncoder(ToyEncoder()).fit, documents, **arguments)
-
-
-def test_what_cannot_be_encoded(fitted: DocumentEncoder) -> None:
     known = "language = 'de' was never fitted; these were: 'en', 'fr'"
     raises(ValueError, known, fitted.encode, CORPORA["en"], "de")
     raises(ValueError, "language = None was never fitted", fitted.encode, CORPORA["en"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import raises, write_files, write_lines
+from commands import raises, write_lines
 from toy_documents import Angles, Letters
 
 from xsent.encoder import SentenceEncoder
@@ -189,10 +189,9 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
     ]
     for number, (protocol, files, language, message) in enumerate(cases):
         folder = tmp_path / str(number)
-        write_files(
-            folder, {name or "c.txt": content if name else "\n".join(content) for name, content in files.items()}
-        )
-        folder.mkdir(exist_ok=True)
+        folder.mkdir()
+        for name, content in files.items():
+            (folder / (name or "c.txt")).write_text(content if name else "\n".join(content))
         place = folder / "c.txt" if protocol in (contrasts, words) else folder
         raises(DataError, message, protocol, Letters("en", "fr"), place, None if language is None else [language])
 

@@ -132,11 +132,10 @@ def test_an_encoder_runs_it_or_says_how_to_get_it(
 
 @pytest.mark.parametrize("name", ["model.xml", "model.bin"])
 def test_damaged_files(name: str, openvino_bundle: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(openvino_bundle, tmp_path / "bundle"))
-    opened = Bundle.open(folder)
-    content = (folder / "openvino" / name).read_bytes()
+    opened = Bundle.open(shutil.copytree(openvino_bundle, tmp_path / "bundle"))
+    content = (file := opened.path / "openvino" / name).read_bytes()
     for damaged in (content[: len(content) // 2], b""):
-        (folder / "openvino" / name).write_bytes(damaged)
+        file.write_bytes(damaged)
         with pytest.raises(BundleError, match=r"model\.xml: cannot be loaded .*; copy the whole bundle") as caught:
             OpenVinoBackend(opened)
         assert "\n" not in str(caught.value)

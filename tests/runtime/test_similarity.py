@@ -29,17 +29,6 @@ def test_blocks_change_nothing(sizes: tuple[int, int, int, int], seed: int) -> N
     assert all(len(set(row)) == len(row) for row in indices.tolist())
 
 
-def test_candidates_may_come_in_pieces_of_any_size() -> None:
-    candidates = np.random.default_rng(0).normal(size=(2 * CANDIDATES + 10, 2))
-    search = NearestSearch(candidates[[0, CANDIDATES, -1]], k=2)
-    assert search.indices.shape == search.scores.shape == (3, 0)
-    search.add(candidates[:1])
-    assert search.indices.tolist() == [[0], [0], [0]]
-    search.add(candidates[1:])
-    assert search.indices[:, 0].tolist() == [0, CANDIDATES, len(candidates) - 1]
-    assert np.array_equal(search.indices, nearest(candidates[[0, CANDIDATES, -1]], candidates, k=2)[0])
-
-
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
 def test_files_are_read_in_blocks(tmp_path: Path, precision: str) -> None:
     vectors = (20 * np.random.default_rng(0).normal(size=(50, 4))).astype(precision)
@@ -76,6 +65,14 @@ def test_cosines_and_nearest_by_hand() -> None:
     assert nearest(np.zeros((2, 3)), np.zeros((0, 3)))[0].shape == (2, 0)
     queries = np.random.default_rng(0).normal(size=(2100, 4))  # more than are scored at once
     assert (nearest(queries, queries, block=700)[0][:, 0] == np.arange(2100)).all()
+    candidates = np.random.default_rng(0).normal(size=(2 * CANDIDATES + 10, 2))
+    search = NearestSearch(candidates[[0, CANDIDATES, -1]], k=2)
+    assert search.indices.shape == search.scores.shape == (3, 0)
+    search.add(candidates[:1])
+    assert search.indices.tolist() == [[0], [0], [0]]
+    search.add(candidates[1:])
+    assert search.indices[:, 0].tolist() == [0, CANDIDATES, len(candidates) - 1]
+    assert np.array_equal(search.indices, nearest(candidates[[0, CANDIDATES, -1]], candidates, k=2)[0])
 
 
 def test_what_cannot_be_compared() -> None:

@@ -138,9 +138,7 @@ def test_ids_go_through_every_command(run: Runner, tickets: Path, mini_bundle: P
     code, _, err = run("encode", tickets, *table, "-o", vectors, *model)
     warning = "Warning: 1 of 5 rows are empty; their vectors are zero\n"
     assert (code, err) == (0, f"{warning}{vectors}: 5 vectors of 32 numbers\n")
-    assert [list(read_rows(vectors, [name])) for name in ("id", "sentence")] == [
-        list(read_rows(tickets, [name])) for name in ("id", "text")
-    ]
+    assert list(read_rows(vectors, ["id", "sentence"])) == list(read_rows(tickets, ["id", "text"]))
     code, out, _ = run("duplicates", tickets, *table, "--vectors", vectors)
     assert (code, out) == (0, "1\tT1\tAnna sees Boris.\n1\tT4\tAnna sees Boris.\n")
     groups = run("duplicates", tickets, *table, "--vectors", vectors, "--json")[1]
@@ -189,11 +187,9 @@ def test_wrong_commands_end_in_one_line(run: Runner, tickets: Path) -> None:
         assert list(tickets.parent.iterdir()) == [tickets]
 
 
-@pytest.mark.parametrize(
-    "command", [["mine", "none", "none"], ["score", "none"], ["duplicates", "none"], ["cluster", "none"]]
-)
-def test_an_output_that_exists_is_refused_before_the_work(run: Runner, tmp_path: Path, command: list[str]) -> None:
+def test_an_output_that_exists_is_refused_before_the_work(run: Runner, tmp_path: Path) -> None:
     taken = write_lines(tmp_path / "taken.csv", ["mine"])
-    assert_refused(run(*command, "-o", taken), "taken.csv: exists")
-    assert_refused(run(*command, "-o", taken, "--force", "--json"), "--json prints and --output")
+    for command in (["mine", "none", "none"], ["score", "none"], ["duplicates", "none"], ["cluster", "none"]):
+        assert_refused(run(*command, "-o", taken), "taken.csv: exists")
+        assert_refused(run(*command, "-o", taken, "--force", "--json"), "--json prints and --output")
     assert taken.read_text() == "mine\n"

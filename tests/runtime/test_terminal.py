@@ -54,7 +54,7 @@ def test_bugs_keep_their_traceback_and_commands_their_names() -> None:
         command("")
 
 
-def test_rows_are_escaped_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_and_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     print_row("1", "two \r\n lines")
     assert capsys.readouterr().out == "1\ttwo lines\n"
     row = ("1", "\x1b[31mred\x07 \u200dé\x9b2J")
@@ -62,6 +62,16 @@ def test_rows_are_escaped_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     print_row(*row)
     assert capsys.readouterr().out == "1\t" + row[1] + "\n1\t\\x1b[31mred\\x07 \u200dé\\x9b2J\n"
+    for rows, table in [
+        (
+            [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}],
+            "language      n      p\nfr        1,000   95.0\nmean             100.0",
+        ),
+        ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
+        ([{"a\x1b[2J": "b\x1b[31m\nc"}], "a\\x1b[2J\nb\\x1b[31m c"),  # what files say is not obeyed
+        ([], ""),
+    ]:
+        assert format_table(rows) == table
 
 
 def test_standard_streams_may_be_closed(tmp_path: Path) -> None:
@@ -87,16 +97,3 @@ def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     with Progress("lines") as progress:  # no terminal
         progress.advance()
     assert not capsys.readouterr().err
-
-
-def test_columns_line_up() -> None:
-    for rows, table in [
-        (
-            [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}],
-            "language      n      p\nfr        1,000   95.0\nmean             100.0",
-        ),
-        ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
-        ([{"a\x1b[2J": "b\x1b[31m\nc"}], "a\\x1b[2J\nb\\x1b[31m c"),  # what files say is not obeyed
-        ([], ""),
-    ]:
-        assert format_table(rows) == table

@@ -16,7 +16,7 @@ LOWER = Examples("lower", ["a", "b"] * 6, ["aaaax", "bbbby"] * 6)
 UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
 
 
-def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
+def test_files_and_sets_that_cannot_be_used(tmp_path: Path) -> None:
     for content, columns, message in [
         ("a text\n", None, r"bad\.tsv:1: 1 fields, expected label and one or two texts.*--columns"),
         ("a\tb\nc\n", None, r"bad\.tsv:2: 1 fields, expected 2 as in line 1"),
@@ -29,22 +29,6 @@ def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
         file = tmp_path / "bad.tsv"
         file.write_text(content)
         raises(DataError, message, read_examples, file, columns)
-
-
-def test_folders_of_languages(tmp_path: Path) -> None:
-    for name in ("german.train.1000", "english.train.1000", "english.train.2000", "english.dev", "english.test"):
-        (tmp_path / name).touch()
-    (tmp_path / "fr").mkdir()
-    (tmp_path / "fr" / "test.tsv").touch()
-    trains = {language: tmp_path / f"{language}.train.1000" for language in ("english", "german")}
-    tests = {"english": tmp_path / "english.test", "fr": tmp_path / "fr" / "test.tsv"}
-    found = [topics.topic_files(tmp_path, files) for files in (topics.TRAIN_FILES, topics.TEST_FILES)]
-    assert found == [trains, tests]
-    with pytest.raises(DataError, match=r"no LANG\.train\.1000 or LANG/train\.tsv in this folder"):
-        topics.topic_files(tmp_path / "fr", topics.TRAIN_FILES)
-
-
-def test_sets_that_do_not_fit() -> None:
     for train, test, message in [
         ({"x": Examples("one.tsv", ["a"] * 2, ["a"] * 2)}, {"y": Examples("y", ["a"], ["a"])}, "one.tsv: all examples"),
         ({"x": Examples("x.tsv", ["a", "a", "b"], ["a"] * 3)}, {"y": UPPER}, "x.tsv: only one example is labelled 'b'"),
@@ -54,7 +38,7 @@ def test_sets_that_do_not_fit() -> None:
         raises(DataError, message, transfer, Letters(), train, test)
 
 
-def test_labelled_files(tmp_path: Path) -> None:
+def test_labelled_files_and_folders(tmp_path: Path) -> None:
     file = tmp_path / "english.train.1000"
     file.write_text("CCAT\tShares rose.\nGCAT\tA storm\u2028came.\n")
     examples = read_examples(file)
@@ -72,6 +56,16 @@ def test_labelled_files(tmp_path: Path) -> None:
     file.write_text("a\tb\n\tb\na\t \n")
     with pytest.warns(UserWarning, match="2 of 3 rows have no label or no text"):
         assert read_examples(file) == Examples(str(file), ["a"], ["b"])
+    for name in ("german.train.1000", "english.train.1000", "english.train.2000", "english.dev", "english.test"):
+        (tmp_path / name).touch()
+    (tmp_path / "fr").mkdir()
+    (tmp_path / "fr" / "test.tsv").touch()
+    trains = {language: tmp_path / f"{language}.train.1000" for language in ("english", "german")}
+    tests = {"english": tmp_path / "english.test", "fr": tmp_path / "fr" / "test.tsv"}
+    found = [topics.topic_files(tmp_path, files) for files in (topics.TRAIN_FILES, topics.TEST_FILES)]
+    assert found == [trains, tests]
+    with pytest.raises(DataError, match=r"no LANG\.train\.1000 or LANG/train\.tsv in this folder"):
+        topics.topic_files(tmp_path / "fr", topics.TRAIN_FILES)
 
 
 def test_transfer_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,9 +150,9 @@ def test_the_bytes_are_those_of_a_run_without_a_break(tmp_path: Path, name: str,
     for path in (whole, broken):
         path.parent.mkdir()
     write(whole)
-    raises(Killed, "", write, broken, stop)
+    raises(Killed, "^$", write, broken, stop)
     assert file_names(broken.parent) == (set() if stop < 4 else {f".{name}.part", f".{name}.part.json"})
-    raises(Killed, "", write, broken, max(stop, 2), resume=True)
+    raises(Killed, "^$", write, broken, max(stop, 2), resume=True)
     assert write(broken, resume=True) == stop // 4 * 4
     assert file_names(broken.parent) == {name, f"{name}.json"}
     for end in (name, f"{name}.json"):
@@ -256,9 +256,9 @@ def test_lines_are_counted_and_numbered(run: Runner, mini_bundle: Path, path: Pa
 
 
 def test_what_was_cut_short_is_neither_lost_nor_used_unasked(path: Path) -> None:
-    raises(Killed, "", write, path, 10, job=None)
+    raises(Killed, "^$", write, path, 10, job=None)
     assert file_names(path.parent) == set()  # without a job nothing is left
-    raises(Killed, "", write, path, 10)
+    raises(Killed, "^$", write, path, 10)
     part, journal = path.with_name(".a.npy.part"), path.with_name(".a.npy.part.json")
     kept = part.read_bytes()
     raises(FileExistsError, r"got to line 8; --resume goes on, --force starts over", write, path)
@@ -270,10 +270,10 @@ def test_what_was_cut_short_is_neither_lost_nor_used_unasked(path: Path) -> None
         (journal, b"{\n", r"part\.json: damaged .*; --force"),
         (part, b"x", "part: shorter than its journal says; --force"),
     ):
-        raises(Killed, "", write, path, 10, force=True)
+        raises(Killed, "^$", write, path, 10, force=True)
         file.write_bytes(content)
         raises(DataError, f"{message} starts over", write, path, resume=True, force=True)
-    raises(Killed, "", write, path, 2, force=True)
+    raises(Killed, "^$", write, path, 2, force=True)
     assert file_names(path.parent) == {"a.npy", "a.npy.json"}
 
 
@@ -319,7 +319,7 @@ def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None
     assert path.with_name("a.npy.json").read_text() == "old"
     write(path, force=True)
     old = path.read_bytes()
-    raises(Killed, "", write, path, 10, force=True)
+    raises(Killed, "^$", write, path, 10, force=True)
     raises(FileExistsError, "exists; --force replaces it", write, path)
     for texts in (["Anna 0", "other", *TEXTS[2:]], TEXTS[:7]):
         raises(DataError, OTHER_TEXT, write, path, resume=True, texts=texts)
@@ -328,6 +328,6 @@ def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None
     assert file_names(path.parent) == {"a.npy", "a.npy.json"}
     for _ in range(2):
         raises(FileExistsError, "complete already; there is nothing to resume", write, path, resume=True)
-        raises(Killed, "", write, path.with_name("b.npy"), 10)
+        raises(Killed, "^$", write, path.with_name("b.npy"), 10)
         for end in ("", ".json"):  # a file that came from elsewhere is no output to replace either
             path.with_name(f".b.npy.part{end}").replace(path.with_name(f".a.npy.part{end}"))
