@@ -142,14 +142,12 @@ def test_company_changes_nothing_and_empty_resembles_nothing(encoder: SentenceEn
         raises(ValueError, "vectors of 32 and of 16 dimensions", encoder.similarity, vectors, vectors[:, :2])
 
 
-packed_pairs = st.integers(1, 20).flatmap(
-    lambda width: st.tuples(*(arrays(np.uint8, st.tuples(st.integers(0, 20), st.just(width))) for _ in range(2)))
-)
+packed = lambda width: arrays(np.uint8, st.tuples(st.integers(0, 20), st.just(width)))  # noqa: E731
 
 
-@given(packed_pairs)
+@given(st.integers(1, 20).flatmap(lambda width: st.tuples(packed(width), packed(width))))
 def test_distances_and_similarities_of_bits(pair: tuple[np.ndarray, np.ndarray]) -> None:
     a, b = pair
-    bits = [np.unpackbits(packed, axis=1) for packed in pair]
+    bits = [np.unpackbits(side, axis=1) for side in pair]
     assert np.array_equal(hamming_distances(a, b), (bits[0][:, None] != bits[1][None]).sum(axis=2))
     assert np.allclose(binary_similarity(a, b), cosine_similarity(unpack_signs(a), unpack_signs(b)), atol=1e-6)

@@ -61,21 +61,16 @@ def test_a_passage_is_found_by_its_context_too(path: Path, encoder: SentenceEnco
     index = SearchIndex(path)
     (found,) = index.search(encoder, ["wi fi"], k=9, words=True)
     assert found[0].line == 3
-    assert {hit.line: (hit.text, hit.context) for hit in found} == {
-        1: ("blue-otter", ""),
-        3: ("Anna sees Boris.", "Home › Wi-Fi"),
-        7: ("David\x1fElena", "a\x1fb"),
-    }
+    expected = {(1, "blue-otter", ""), named[0], named[2]}
+    assert {(hit.line, hit.text, hit.context) for hit in found} == expected
     update_index(path, [document("b", "Home › Wi-Fi: Anna sees Boris.")], encoder)  # the same vector, by its rule
     (found,) = SearchIndex(path).search(encoder, ["Home › Wi-Fi: Anna sees Boris."], k=2, words=False)
     assert {hit.source for hit in found} == {"a", "b"} and found[0].score == found[1].score
     SearchIndex(path).verify()
 
 
-OPERATIONS = st.lists(
-    st.tuples(st.sampled_from("abcd"), st.lists(st.integers(0, 99).map(str) | st.just(""), max_size=4), st.booleans()),
-    max_size=12,
-)
+PASSAGES = st.lists(st.integers(0, 99).map(str) | st.just(""), max_size=4)
+OPERATIONS = st.lists(st.tuples(st.sampled_from("abcd"), PASSAGES, st.booleans()), max_size=12)
 
 
 @settings(max_examples=15, deadline=None)
