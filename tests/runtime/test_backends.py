@@ -1,8 +1,9 @@
-"""Running a bundle's graph, with every backend that needs nothing of its own in the bundle."""
+"""Opening models of every kind, and running a bundle's graph with every backend that needs nothing of its own in it."""
 
 import gc
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import EntryPoint
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -12,11 +13,12 @@ import numpy as np
 import pytest
 from commands import raises
 
-from xsent import SentenceEncoder
+from xsent import open_model as models
 from xsent.backends import base as backends
 from xsent.backends.base import BACKENDS, default_backend, open_backend, preload_backend
 from xsent.bundle import Bundle
-from xsent.errors import BackendError, MissingExtraError
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BackendError, BundleError, MissingExtraError
 
 
 def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,3 +74,31 @@ def test_an_encoder_in_a_forked_process(request: pytest.FixtureRequest, backend:
             raise ours.recv()
     else:
         assert np.array_equal(ours.recv(), expected)
+
+
+class Stub:
+    """An encoder of another room."""
+
+
+def open_stub(folder: Path) -> Stub | None:
+    return Stub() if (folder / "stub").exists() else None
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
+    offered = [EntryPoint(value.split(":")[-1], value, models.GROUP) for value in values]
+    monkeypatch.setattr(models, "entry_points", lambda group: offered)
+    monkeypatch.setattr(models, "OPENERS", {})
+
+
+def test_bundles_and_what_others_know(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(models.open_model(mini_bundle), SentenceEncoder)
+    offer(monkeypatch, f"{__name__}:open_stub")
+    raises(BundleError, "known kinds: bundle, open_stub", models.open_model, tmp_path)
+    offer(monkeypatch, "no_such_package:open")
+    raises(BundleError, "no model in this folder", models.open_model, tmp_path)
+    (tmp_path / "modules.json").touch()
+    raises(MissingExtraError, r"pip install xsent\[train\]", models.open_model, tmp_path)
+    offer(monkeypatch, f"{__name__}:open_stub", f"{__name__}:Stub")  # asked in turn
+    (tmp_path / "stub").touch()
+    assert isinstance(models.open_model(tmp_path), Stub)
+    raises(BundleError, "no such folder", models.open_model, tmp_path / "nothing")

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from commands import Runner, assert_refused, write_files
 
-from xsent.bundle import Bundle, builtin_path
+from xsent.bundle import Bundle
 from xsent.cli import doctor
 from xsent.cli.doctor import Finding
 
@@ -81,7 +81,7 @@ def test_backends_that_fail_or_are_missing(builtin: Bundle, tmp_path: Path, monk
 
 def test_the_trial_measures_each_depth(capsys: pytest.CaptureFixture[str], deep_bundle: Path) -> None:
     pytest.importorskip("onnxruntime")
-    doctor.run_trial(str(builtin_path()), "onnx")
+    doctor.run_trial(str(deep_bundle), "onnx")
     measured = json.loads(capsys.readouterr().out)
     assert set(measured) == {"difference", "tokens", "milliseconds", "depths", "mebibytes"}
     assert measured["tokens"] > 10 and measured["milliseconds"] > 0
