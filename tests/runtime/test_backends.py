@@ -47,8 +47,8 @@ def test_threads_may_open_and_close_encoders(mini_bundle: Path, backend: str) ->
         gc.collect()
         return same
 
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(agrees, [1, 2] * 4))
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(agrees, [1, 2] * 8))
 
 
 def tell(encoder: SentenceEncoder, to: Connection) -> None:

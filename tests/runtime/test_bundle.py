@@ -90,6 +90,8 @@ def test_a_manifest_that_cannot_be(bundle: Path) -> None:
         (lambda manifest: manifest["network"].update(norm_eps=10**400), "'norm_eps' is of type int, expected float"),
         *((lambda manifest, name=name: manifest["files"].pop(name), f"no '{name}'") for name in NAMES),
         (lambda manifest: manifest.update(max_length=manifest["max_length"] + 1), "fingerprint"),
+        (lambda manifest: manifest["network"].update(heads=1), "fingerprint"),
+        (lambda manifest: manifest["network"]["tensors"]["table"].update(offset=64), "fingerprint"),
     ]:
         manifest = json.loads(whole)
         change(manifest)

@@ -102,7 +102,7 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     (shutil.rmtree, "no such folder; make one with xsent index"),
     (lambda path: database(path).unlink(), "not an index; make one with xsent index"),
     (lambda path: overwrite(database(path), 0, b"x" * 999), r"\.db: damaged \(file is not a data"),
-    (lambda path: os.truncate(path / "vectors.f16", 99), r"6: 99 bytes, expected 2,752; build the index again"),
+    (lambda path: os.truncate(path / "vectors.f16", 99), r"rs\.f16: 99 bytes, expected 2,752; build the index again"),
     (lambda path: (path / "vectors.f16").unlink(), r"vectors\.f16: missing; build"),
     (lambda path: overwrite(path / "vectors.f16", 70, b"\xff\x7f"), r"vectors\.f16: damaged"),  # not a number
     (lambda path: path.rename(f"{path}.old") and path.touch(), r"not an index, but a file"),

@@ -103,7 +103,7 @@ def test_the_same_bytes_twice_of_no_machine(precision: Precision, checkpoint: Ch
 
 def test_threads_company_and_prepared_lengths_change_nothing(openvino_bundle: Path, checkpoint: Checkpoint) -> None:
     backend, encoder = OpenVinoBackend(Bundle.open(openvino_bundle)), checkpoint.load_encoder()
-    sentences = [np.arange(1 + i * 11 % 64) for i in range(128)]
+    sentences = [np.arange(1 + i * 11 % 64) for i in range(200)]
     alone = [backend.embed(ids) for ids in sentences]
     with ThreadPoolExecutor(4) as pool:
         np.testing.assert_array_equal(alone, list(pool.map(backend.embed, sentences)))
