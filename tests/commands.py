@@ -106,6 +106,14 @@ def is_one_line(text: str) -> bool:
     return text.count("\n") == 1 and text.endswith("\n")
 
 
+def raises(
+    error: type[Exception], message: str, call: Callable[..., object], *arguments: object, **options: object
+) -> None:
+    """See that a call raises this error, with a message that matches."""
+    with pytest.raises(error, match=message):
+        call(*arguments, **options)
+
+
 def assert_refused(outcome: tuple[int, str, str], message: str) -> None:
     """See that a command printed nothing but one line that says this, and failed."""
     code, out, err = outcome

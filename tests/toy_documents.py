@@ -23,11 +23,13 @@ class ToyEncoder:
         self.fingerprint = fingerprint
         self._bias = bias
         self.policies: set[str] = set()
+        self.ended = 0  # streams that were read to their end
 
     def encode_iter(self, sentences: Iterable[str], /, *, on_long: str) -> Iterator[np.ndarray]:
         """See `SentenceEncoder.encode_iter`."""
         self.policies.add(on_long)
-        return map(self.vector, sentences)
+        yield from map(self.vector, sentences)
+        self.ended += 1
 
     def vector(self, sentence: str) -> np.ndarray:
         """The vector [D] of one sentence."""

@@ -19,7 +19,7 @@ done
 mkdir -p "$1"
 folder=$(realpath "$1") root=$(realpath "$1")/root
 cd "$(dirname "$0")/.."
-TESTS="builtin files margin similarity terminal threads vectors"
+TESTS="builtin files mining similarity terminal threads vectors"
 
 # The CPU of a Raspberry Pi 4, which has no dot products of 8-bit numbers.
 export QEMU_CPU=cortex-a72

@@ -1,9 +1,9 @@
-"""Running a bundle's graph, with every backend that needs nothing of its own in the bundle."""
+"""Opening models of every kind, and running a bundle's graph with every backend that needs nothing of its own in it."""
 
 import gc
-import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import EntryPoint
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -11,22 +11,14 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from commands import raises
 
-from xsent import SentenceEncoder
+from xsent import open_model as models
 from xsent.backends import base as backends
 from xsent.backends.base import BACKENDS, default_backend, open_backend, preload_backend
-from xsent.backends.onnx import OnnxBackend
 from xsent.bundle import Bundle
+from xsent.encoder import SentenceEncoder
 from xsent.errors import BackendError, BundleError, MissingExtraError
-
-
-def test_graph_that_cannot_be_loaded(mini_bundle: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    bundle = Bundle.open(shutil.copytree(mini_bundle, tmp_path / "bundle"))
-    (bundle.path / "model.onnx").write_bytes(b"\xff" * 100)
-    with pytest.raises(BundleError) as caught:
-        OnnxBackend(bundle)
-    assert str(bundle.path / "model.onnx") in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,11 +27,7 @@ def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert default_backend() == "numpy"
     assert np.isfinite(open_backend("numpy", builtin).embed(np.arange(5))).all()
-    with pytest.raises(MissingExtraError, match=r"pip install onnxruntime, or use the numpy backend"):
-        open_backend("onnx", builtin)
-
-
-def test_a_failed_import_is_left_to_whoever_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    raises(MissingExtraError, r"pip install onnxruntime, or use the numpy backend", open_backend, "onnx", builtin)
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
     broken = ImportError("libgomp.so.1 is not there")
     with mock.patch.object(backends, "import_module", side_effect=broken) as asked, preload_backend("onnx"):
@@ -63,7 +51,7 @@ def test_threads_may_open_and_close_encoders(mini_bundle: Path, backend: str) ->
         assert all(pool.map(agrees, [1, 2] * 8))
 
 
-def _tell(encoder: SentenceEncoder, to: Connection) -> None:
+def tell(encoder: SentenceEncoder, to: Connection) -> None:
     try:
         to.send(encoder.encode(TEXTS))
     except BackendError as error:
@@ -76,7 +64,7 @@ def test_an_encoder_in_a_forked_process(request: pytest.FixtureRequest, backend:
     path = request.getfixturevalue("openvino_bundle" if backend == "openvino" else "mini_bundle")
     encoder, forking = SentenceEncoder(path, backend=backend, threads=2), get_context("fork")
     expected, (ours, theirs) = encoder.encode(TEXTS), forking.Pipe()
-    child = forking.Process(target=_tell, args=(encoder, theirs), daemon=True)
+    child = forking.Process(target=tell, args=(encoder, theirs), daemon=True)
     child.start()
     answered = ours.poll(60)
     child.kill()
@@ -86,3 +74,31 @@ def test_an_encoder_in_a_forked_process(request: pytest.FixtureRequest, backend:
             raise ours.recv()
     else:
         assert np.array_equal(ours.recv(), expected)
+
+
+class Stub:
+    """An encoder of another room."""
+
+
+def open_stub(folder: Path) -> Stub | None:
+    return Stub() if (folder / "stub").exists() else None
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
+    offered = [EntryPoint(value.split(":")[-1], value, models.GROUP) for value in values]
+    monkeypatch.setattr(models, "entry_points", lambda group: offered)
+    monkeypatch.setattr(models, "OPENERS", {})
+
+
+def test_bundles_and_what_others_know(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(models.open_model(mini_bundle), SentenceEncoder)
+    offer(monkeypatch, f"{__name__}:open_stub")
+    raises(BundleError, "known kinds: bundle, open_stub", models.open_model, tmp_path)
+    offer(monkeypatch, "no_such_package:open")
+    raises(BundleError, "no model in this folder", models.open_model, tmp_path)
+    (tmp_path / "modules.json").touch()
+    raises(MissingExtraError, r"pip install xsent\[train\]", models.open_model, tmp_path)
+    offer(monkeypatch, f"{__name__}:open_stub", f"{__name__}:Stub")  # asked in turn
+    (tmp_path / "stub").touch()
+    assert isinstance(models.open_model(tmp_path), Stub)
+    raises(BundleError, "no such folder", models.open_model, tmp_path / "nothing")

@@ -1,16 +1,20 @@
-"""Linear heads on vectors."""
+"""Linear heads on vectors, and the regression that fits them, beside scikit-learn's and by hand."""
 
-from collections.abc import Callable
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from commands import edit_json, flip_byte
+from commands import edit_json, file_names, flip_byte, raises
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from xsent.bundle import file_digest
+from xsent.classification import logistic
 from xsent.classification.classifier import LinearClassifier
+from xsent.classification.logistic import Logistic, fit_logistic, log_softmax
 from xsent.errors import DataError, FingerprintError
 
 DIM = 6
@@ -42,10 +46,23 @@ def test_a_head_learns_its_labels(head: LinearClassifier) -> None:
     scores = np.exp(head.weight @ (np.sqrt(6) * vector / 5) + head.bias)
     assert head.predict_proba(vector[None])[0] == pytest.approx(scores / scores.sum(), abs=1e-6)
     for shape in ((DIM,), (2, DIM + 1), (2, 2, DIM)):
-        with pytest.raises(ValueError, match=r"expected vectors \[n, 6\], as the head was fitted on"):
-            head.predict(np.ones(shape))
-    with pytest.raises(ValueError, match="unknown = -1"):
-        head.predict(np.eye(DIM), unknown=-1)
+        raises(ValueError, r"expected vectors \[n, 6\], as the head was fitted on", head.predict, np.ones(shape))
+    raises(ValueError, "unknown = -1", head.predict, np.eye(DIM), unknown=-1)
+    vectors, labels = make()
+    assert head.classes_.tolist() == list(LABELS)
+    found = np.array(head.predict(vectors))
+    assert head.score(vectors, labels) == np.mean(found == np.array(labels))
+    scores = np.exp(head.decision_function(vectors))
+    assert scores / scores.sum(axis=1, keepdims=True) == pytest.approx(head.predict_proba(vectors), abs=1e-5)
+    two = LinearClassifier.from_descriptions(np.eye(DIM)[:2], ["a", "b"], fingerprint="")
+    assert (two.decision_function(np.eye(DIM)[:2]) > 0).tolist() == [False, True]
+    raises(ValueError, "1 labels for 90 vectors", head.score, vectors, ["animals"])
+    vectors, labels = make()
+    again = LinearClassifier.fit(vectors, labels, fingerprint="abc")
+    assert np.array_equal(again.weight, head.weight)
+    assert (again.choice, again.labels) == (head.choice, head.labels)
+    assert np.allclose(head.predict_proba(7 * vectors), head.predict_proba(vectors), atol=1e-6)
+    assert np.allclose(head.predict_proba(vectors.astype(np.float16)), head.predict_proba(vectors), atol=2e-3)
 
 
 def test_probabilities_are_true_to_their_frequency() -> None:
@@ -54,15 +71,6 @@ def test_probabilities_are_true_to_their_frequency() -> None:
     right = np.array(head.predict(vectors[600:])) == np.array(labels[600:])
     assert head.predict_proba(vectors[600:]).max(axis=1).mean() == pytest.approx(right.mean(), abs=0.05)
     assert right.mean() == pytest.approx(head.choice.accuracy, abs=0.06)
-
-
-def test_balanced_weights_help_the_rare_label() -> None:
-    random = np.random.default_rng(4)
-    vectors = random.normal(size=(220, DIM)) + np.eye(DIM)[[0] * 200 + [1] * 20]
-    labels = ["often"] * 200 + ["rare"] * 20
-    heads = (LinearClassifier.fit(vectors, labels, fingerprint="x", class_weight=w) for w in ("balanced", None))
-    balanced, plain = (head.predict(vectors[200:]).count("rare") for head in heads)
-    assert balanced > plain
 
 
 def test_pairs_see_what_each_side_alone_does_not() -> None:
@@ -81,37 +89,34 @@ def test_pairs_see_what_each_side_alone_does_not() -> None:
     assert head.predict(np.stack([u[:1], 0 * u[:1]], axis=1)) == [None]  # one side has no words
 
 
-@pytest.mark.parametrize("count", [4, 5, 7])
-def test_very_few_examples_do(count: int) -> None:
-    vectors = np.eye(DIM)[[0, 0, 1, 1, 0, 1, 0][:count]]
-    head = LinearClassifier.fit(vectors, ["a", "a", "b", "b", "a", "b", "a"][:count], fingerprint="x")
-    assert head.predict(np.eye(DIM)[:2]) == ["a", "b"]
-    assert head.predict_proba(np.eye(DIM)[:2]).max() < 0.99
+def test_few_examples_and_rare_labels_do() -> None:
+    for labels in ("aabb", "aabba", "aabbaba"):
+        vectors = np.eye(DIM)[["ab".index(label) for label in labels]]
+        head = LinearClassifier.fit(vectors, [*labels], fingerprint="x")
+        assert head.predict(np.eye(DIM)[:2]) == ["a", "b"] and head.predict_proba(np.eye(DIM)[:2]).max() < 0.99
+    random = np.random.default_rng(4)
+    vectors = random.normal(size=(220, DIM)) + np.eye(DIM)[[0] * 200 + [1] * 20]
+    labels = ["often"] * 200 + ["rare"] * 20
+    heads = (LinearClassifier.fit(vectors, labels, fingerprint="x", class_weight=w) for w in ("balanced", None))
+    balanced, plain = (head.predict(vectors[200:]).count("rare") for head in heads)
+    assert balanced > plain
 
 
-@pytest.mark.parametrize("taken", ["topics.npz", "topics.json"])
-def test_nothing_is_overwritten_without_force(head: LinearClassifier, tmp_path: Path, taken: str) -> None:
-    (tmp_path / taken).write_text("old")
-    with pytest.raises(FileExistsError) as caught:
-        head.save(tmp_path / "topics.npz")
-    assert caught.value.filename == str(tmp_path / taken)
-    assert [path.name for path in tmp_path.iterdir()] == [taken]
-    head.save(tmp_path / "topics.npz", force=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["topics.json", "topics.npz"]
-    loaded = LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
-    assert all(np.array_equal(getattr(loaded, name), value) for name, value in vars(head).items())
+def test_nothing_is_overwritten_without_force(head: LinearClassifier, tmp_path: Path) -> None:
+    for taken in ("topics.npz", "topics.json"):
+        (tmp_path / taken).write_text("old")
+        with pytest.raises(FileExistsError) as caught:
+            head.save(tmp_path / "topics.npz")
+        assert caught.value.filename == str(tmp_path / taken) and file_names(tmp_path) == {taken}
+        head.save(tmp_path / "topics.npz", force=True)
+        assert file_names(tmp_path) == {"topics.json", "topics.npz"}
+        loaded = LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
+        assert all(np.array_equal(getattr(loaded, name), value) for name, value in vars(head).items())
+        shutil.rmtree(tmp_path)
+        tmp_path.mkdir()
 
 
-def test_the_same_data_gives_the_same_head_whatever_the_length_of_vectors(head: LinearClassifier) -> None:
-    vectors, labels = make()
-    again = LinearClassifier.fit(vectors, labels, fingerprint="abc")
-    assert np.array_equal(again.weight, head.weight)
-    assert (again.choice, again.labels) == (head.choice, head.labels)
-    assert np.allclose(head.predict_proba(7 * vectors), head.predict_proba(vectors), atol=1e-6)
-    assert np.allclose(head.predict_proba(vectors.astype(np.float16)), head.predict_proba(vectors), atol=2e-3)
-
-
-def test_unknown_is_what_it_is_not_sure_of_and_what_has_no_words(head: LinearClassifier) -> None:
+def test_unknown_is_what_is_unsure_or_far_or_has_no_words(head: LinearClassifier) -> None:
     between = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0], [0] * 6], np.float32)
     careful = LinearClassifier.fit(*make(), fingerprint="abc", unknown=0.6)
     for sure, unsure in ((careful.predict(between), head.predict(between)), (head.predict(between, unknown=0.6), None)):
@@ -119,9 +124,6 @@ def test_unknown_is_what_it_is_not_sure_of_and_what_has_no_words(head: LinearCla
         assert unsure is None or (unsure[0] in LABELS and unsure[2] is None)
     assert careful.predict(between, unknown=0)[0] in LABELS
     assert head.predict(between[:0]) == []
-
-
-def test_what_is_far_from_all_texts_of_the_training_has_no_label() -> None:
     vectors, labels = make(900, noise=0.2)
     head = LinearClassifier.fit(vectors[:90], labels[:90], fingerprint="abc")
     far = np.array([[0, 0, 0, 1, 2, 1], [-1, -1, -1, 0, 0, 0], [0] * 6, [1, 0, 0, 0, 0, 0]], np.float32)
@@ -134,9 +136,8 @@ def test_what_is_far_from_all_texts_of_the_training_has_no_label() -> None:
     assert None not in pairs.predict(-vectors.reshape(-1, 2, DIM))
 
 
-@pytest.mark.parametrize(
-    ("changed", "error", "message"),
-    [
+def test_what_cannot_be_fitted() -> None:
+    for changed, error, message in [
         ({"labels": ["a", "a", "a", "a"]}, ValueError, "all examples are labelled 'a'; expected at least two"),
         ({"labels": ["a", "a", "a", "b"]}, ValueError, "only one example is labelled 'b'"),
         ({"labels": ["a", "b"]}, ValueError, "2 labels for 4 vectors"),
@@ -149,17 +150,13 @@ def test_what_is_far_from_all_texts_of_the_training_has_no_label() -> None:
         ({"vectors": np.full((4, DIM), np.nan)}, ValueError, "NaN"),
         ({"class_weight": "auto"}, ValueError, "'auto' must be None or 'balanced'"),
         ({"unknown": 1.5}, ValueError, r"unknown = 1\.5 must be a probability"),
-    ],
-)
-def test_what_cannot_be_fitted(changed: dict[str, Any], error: type[Exception], message: str) -> None:
-    arguments = {"vectors": np.eye(DIM)[:4], "labels": ["a", "a", "b", "b"], "fingerprint": "x", **changed}
-    with pytest.raises(error, match=message):
-        LinearClassifier.fit(**arguments)
+    ]:
+        arguments = {"vectors": np.eye(DIM)[:4], "labels": ["a", "a", "b", "b"], "fingerprint": "x", **changed}
+        raises(error, message, LinearClassifier.fit, **arguments)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_a_damaged_note(head: LinearClassifier, tmp_path: Path) -> None:
+    for change, message in [
         ({"format_version": 3}, "version 3, this xsent reads 2"),
         ({"format_version": 1}, "version 1, this xsent reads 2.*fit the head again"),
         ({"least": 7}, "no cosine"),
@@ -170,22 +167,20 @@ def test_what_cannot_be_fitted(changed: dict[str, Any], error: type[Exception], 
         ({"unknown": "often"}, "damaged"),
         ({"more": 1}, "damaged"),
         *((content, "fit the head again") for content in ("[]", "{", "{}", "null")),
-    ],
-)
-def test_a_damaged_note(head: LinearClassifier, tmp_path: Path, change: dict[str, object] | str, message: str) -> None:
-    head.save(tmp_path / "topics.npz")
-    note = tmp_path / "topics.json"
-    note.write_text(change) if isinstance(change, str) else edit_json(note, **change)
-    with pytest.raises(DataError, match=message):
-        LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
+    ]:
+        head.save(tmp_path / "topics.npz", force=True)
+        note = tmp_path / "topics.json"
+        note.write_text(change) if isinstance(change, str) else edit_json(note, **change)
+        raises(DataError, message, LinearClassifier.load, tmp_path / "topics.npz", fingerprint="abc")
 
 
 Arrays = dict[str, NDArray[Any]]
 
 
-@pytest.mark.parametrize(
-    ("change", "save", "message"),
-    [
+@pytest.mark.filterwarnings("ignore:divide")
+def test_numbers_of_whoever_writes_both_files(head: LinearClassifier, tmp_path: Path) -> None:
+    file = tmp_path / "a.npz"
+    for change, save, message in [
         (lambda arrays: arrays, np.savez_compressed, "its arrays are compressed"),
         (lambda arrays: {**arrays, "more": np.zeros(10**6)}, np.savez, "8,.* bytes, expected at most"),
         (lambda arrays: {**arrays, "bias": np.full(3, np.nan, np.float32)}, np.savez, "bias holds other"),
@@ -194,17 +189,11 @@ Arrays = dict[str, NDArray[Any]]
         (lambda arrays: {**arrays, "bias": arrays["bias"][:2]}, np.savez, "weights"),
         (lambda arrays: {**arrays, "centres": arrays["centres"][:2]}, np.savez, "weights"),
         (lambda arrays: {"weight": arrays["weight"], "centres": arrays["centres"]}, np.savez, "bias"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:divide")
-def test_numbers_of_whoever_writes_both_files(
-    head: LinearClassifier, tmp_path: Path, change: Callable[[Arrays], Arrays], save: Callable[..., None], message: str
-) -> None:
-    head.save(tmp_path / "a.npz")
-    save(tmp_path / "a.npz", **change({"weight": head.weight, "bias": head.bias, "centres": head.centres}))
-    edit_json(tmp_path / "a.json", sha256=file_digest(tmp_path / "a.npz"))
-    with pytest.raises(DataError, match=rf"a\.npz: damaged \(.*{message}"):
-        LinearClassifier.load(tmp_path / "a.npz", fingerprint="abc")
+    ]:
+        head.save(file, force=True)
+        save(file, **change({"weight": head.weight, "bias": head.bias, "centres": head.centres}))
+        edit_json(tmp_path / "a.json", sha256=file_digest(file))
+        raises(DataError, rf"a\.npz: damaged \(.*{message}", LinearClassifier.load, file, fingerprint="abc")
 
 
 def test_half_a_head_damaged_numbers_and_another_encoder(head: LinearClassifier, tmp_path: Path) -> None:
@@ -216,17 +205,15 @@ def test_half_a_head_damaged_numbers_and_another_encoder(head: LinearClassifier,
     with pytest.raises(FingerprintError, match=r"topics\.npz is for vectors of abc, the model is xyz"):
         LinearClassifier.load(saved, fingerprint="xyz")
     flip_byte(saved, len(content) // 2)
-    with pytest.raises(DataError, match=r"topics\.npz.*checksum"):
-        LinearClassifier.load(saved, fingerprint="abc")
+    raises(DataError, r"topics\.npz.*checksum", LinearClassifier.load, saved, fingerprint="abc")
     for missing in (saved, saved.with_suffix(".json")):
         missing.unlink()
         with pytest.raises(DataError, match=rf"{missing.name}: missing; a head is two files"):
             LinearClassifier.load(saved, fingerprint="abc")
-    with pytest.raises(ValueError, match=r"topics: a head's name ends in \.npz"):
-        head.save(saved.with_suffix(""))
+    raises(ValueError, r"topics: a head's name ends in \.npz", head.save, saved.with_suffix(""))
 
 
-def test_described_labels_need_no_training(tmp_path: Path) -> None:
+def test_described_labels_need_no_training_and_examples_refine_them(tmp_path: Path) -> None:
     described = LinearClassifier.from_descriptions(np.eye(DIM)[[2, 0, 1, 3]], ["c", "a", "b", "c"], fingerprint="abc")
     assert (described.labels, described.examples, described.choice) == (("a", "b", "c"), 0, None)
     texts = np.eye(DIM)[[0, 1, 2, 3, 5]] + 0.01
@@ -238,9 +225,6 @@ def test_described_labels_need_no_training(tmp_path: Path) -> None:
     described.save(tmp_path / "a.npz")
     loaded = LinearClassifier.load(tmp_path / "a.npz", fingerprint="abc")
     assert loaded.choice is None and loaded.predict(texts) == described.predict(texts)
-
-
-def test_examples_refine_descriptions_and_say_what_is_far() -> None:
     vectors, labels = make(90, noise=0.3)
     wrong = np.eye(DIM)[[1, 2, 0]]  # descriptions that mislead, outweighed by thirty examples each
     head = LinearClassifier.from_descriptions(wrong, LABELS, fingerprint="abc", examples=vectors, example_labels=labels)
@@ -250,31 +234,88 @@ def test_examples_refine_descriptions_and_say_what_is_far() -> None:
     assert head.predict(far) == [None] and head.least > 0.3
 
 
-@pytest.mark.parametrize(
-    ("descriptions", "labels", "examples", "message"),
-    [
-        (np.eye(DIM)[:2], ["a"], [], "1 labels for 2 vectors"),
-        (np.eye(DIM)[:2], ["a", "a"], [], "all examples are labelled 'a'"),
-        (np.eye(DIM)[:2] * [[1], [0]], ["a", "b"], [], "the description of 'b' is empty"),
-        (np.eye(DIM)[:2], ["a", "b"], ["c"], "the label 'c' of an example has no description"),
-        (np.eye(DIM)[:2], ["a", "b"], ["a"], "1 labels for 0 examples"),
-    ],
-)
-def test_descriptions_that_cannot_be(
-    descriptions: Vectors, labels: list[str], examples: list[str], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        LinearClassifier.from_descriptions(descriptions, labels, fingerprint="", example_labels=examples)
+def test_impossible_descriptions() -> None:
+    for descriptions, labels, examples, message in [
+        (np.eye(DIM)[:2], "a", "", "1 labels for 2 vectors"),
+        (np.eye(DIM)[:2], "aa", "", "all examples are labelled 'a'"),
+        (np.eye(DIM)[:2] * [[1], [0]], "ab", "", "the description of 'b' is empty"),
+        (np.eye(DIM)[:2], "ab", "c", "the label 'c' of an example has no description"),
+        (np.eye(DIM)[:2], "ab", "a", "1 labels for 0 examples"),
+    ]:
+        fit = LinearClassifier.from_descriptions
+        raises(ValueError, message, fit, descriptions, [*labels], fingerprint="", example_labels=[*examples])
 
 
-def test_names_of_scikit_learn(head: LinearClassifier) -> None:
-    vectors, labels = make()
-    assert head.classes_.tolist() == list(LABELS)
-    found = np.array(head.predict(vectors))
-    assert head.score(vectors, labels) == np.mean(found == np.array(labels))
-    scores = np.exp(head.decision_function(vectors))
-    assert scores / scores.sum(axis=1, keepdims=True) == pytest.approx(head.predict_proba(vectors), abs=1e-5)
-    two = LinearClassifier.from_descriptions(np.eye(DIM)[:2], ["a", "b"], fingerprint="")
-    assert (two.decision_function(np.eye(DIM)[:2]) > 0).tolist() == [False, True]
-    with pytest.raises(ValueError, match="1 labels for 90 vectors"):
-        head.score(vectors, ["animals"])
+Data = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+def clouds(count: int = 150, noise: float = 2.0) -> Data:
+    """Noisy points around one centre for each of three labels, which are not equally frequent."""
+    random = np.random.default_rng(5)
+    classes = np.minimum(random.integers(0, 4, count), 2)
+    return random.normal(size=(3, 8))[classes] + noise * random.normal(size=(count, 8)), classes
+
+
+def loss(model: Logistic, data: Data, l2: float, weights: NDArray[np.float64]) -> float:
+    features, classes = data
+    gold = log_softmax(model.scores(features))[np.arange(len(classes)), classes]
+    return float(-weights @ gold / len(classes) + l2 / 2 * (model.weight**2).sum())
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("l2", [1.0, 0.03, 0.001])
+def test_the_optimum_is_that_of_scikit_learn(l2: float, balanced: bool) -> None:
+    features, classes = data = clouds()
+    n = len(classes)
+    weights = n / (3 * np.bincount(classes)[classes]) if balanced else np.ones(n)
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    theirs = sklearn.LogisticRegression(C=1 / (l2 * n), tol=1e-8, max_iter=5000)
+    theirs.fit(features, classes, sample_weight=weights)
+    reference = loss(Logistic(theirs.coef_, theirs.intercept_), data, l2, weights)
+    ours = fit_logistic(features, classes, l2=l2, weights=weights)
+    assert loss(ours, data, l2, weights) == pytest.approx(reference, abs=1e-5)
+    assert (ours.scores(features).argmax(axis=1) == theirs.predict(features)).mean() > 0.98
+
+
+def test_few_steps_are_told_and_few_predictions_prove_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logistic, "_ITERATIONS", 2)
+    with pytest.warns(RuntimeWarning, match="not at its optimum after 2 steps"):
+        fit_logistic(*clouds(), l2=0.001)
+    # By Laplace's rule 1 of 6 examples counts half for each class: the probability is 11/12.
+    scores = np.array([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
+    temperature = logistic.fit_temperature(scores, np.array([0, 0, 1, 1]), np.ones(4))
+    assert np.exp(log_softmax(scores / temperature)).max() == pytest.approx(11 / 12, abs=1e-4)
+
+
+@settings(max_examples=50, deadline=None)
+@given(counts=st.lists(st.integers(2, 13), min_size=2, max_size=6), seed=st.integers(0, 9))
+def test_folds_are_even_and_never_lack_a_class(counts: list[int], seed: int) -> None:
+    classes = np.repeat(np.arange(len(counts)), counts)
+    folds = logistic.stratified_folds(classes, seed=seed)
+    sizes = np.bincount(folds)
+    assert len(sizes) == min(5, len(classes))
+    assert np.ptp(sizes) <= 1
+    for fold in range(len(sizes)):
+        assert set(classes[folds != fold]) == set(classes)
+    for label in range(len(counts)):
+        assert np.ptp(np.bincount(folds[classes == label], minlength=len(sizes))) <= 1
+    assert np.array_equal(folds, logistic.stratified_folds(classes, seed=seed))
+    many = np.arange(60) % 3
+    first, second = (logistic.stratified_folds(many, seed=seed + more) for more in (0, 1))
+    assert not np.array_equal(first, second)
+
+
+def test_cross_validation_finds_what_generalises() -> None:
+    features, classes = clouds(3000, noise=3.0)
+    x, y, fresh, gold = features[:150], classes[:150], features[150:], classes[150:]
+    choice = logistic.cross_validate(x, y, np.ones(150), seed=0)
+    assert choice == logistic.cross_validate(x, y, np.ones(150), seed=0)
+    losses = {}
+    for l2 in logistic.STRENGTHS:
+        scores = fit_logistic(x, y, l2=l2).scores(fresh)
+        losses[l2] = -log_softmax(scores)[np.arange(len(gold)), gold].mean()
+    assert losses[choice.l2] < min(losses.values()) + 0.02
+    assert losses[choice.l2] < losses[logistic.STRENGTHS[-1]]
+    points = np.random.default_rng(3).normal(size=(80, 30))
+    noise = logistic.cross_validate(points, np.arange(80) % 2, np.ones(80), seed=0)
+    assert noise.l2 == logistic.STRENGTHS[0] and noise.log_loss == pytest.approx(np.log(2), abs=0.05)

@@ -48,20 +48,6 @@ def both(sources: dict[str, Path]) -> tuple[object, ...]:
     return ("align", *sources.values(), "--languages", "en,fr", "--sentences")
 
 
-@pytest.fixture
-def space(call: Call, sources: dict[str, Path], tmp_path: Path) -> Path:
-    arguments = [f"{code}={path}" for code, path in sources.items()]
-    code, out, _ = call("fit", *arguments, "--sentences", "--output", tmp_path / "space")
-    about = json.loads((tmp_path / "space" / "documents.json").read_text())
-    before, after = (round(100 * about["accuracies"][place], 1) for place in (0, -1))
-    told = f"a classifier told the language of {before} % before, of {after} % after\n"
-    assert (code, out) == (0, f"en, fr: removes {about['rank']} of 32 directions: {told}")
-    again = call("fit", *arguments, "--sentences", "--output", tmp_path / "again", "--rank", 3, "--json")
-    report = json.loads(again[1])
-    assert (report["languages"], report["rank"], report["accuracies"]) == (["en", "fr"], 3, [])
-    return tmp_path / "space"
-
-
 def test_align_prints_score_and_names_and_the_recall(call: Call, both: tuple[object, ...], mini_bundle: Path) -> None:
     encoder = DocumentEncoder(SentenceEncoder(mini_bundle)).fit({code: documents(code) for code in WORDS})
     pairs = align_documents(*(encoder.encode(documents(code), code) for code in WORDS))
@@ -97,19 +83,25 @@ def test_align_folders_by_the_names_of_files(call: Call, tmp_path: Path) -> None
 
 
 def test_embed_with_what_was_fitted(
-    call: Call, run: Runner, sources: dict[str, Path], both: tuple[object, ...], space: Path, mini_bundle: Path
+    call: Call, run: Runner, sources: dict[str, Path], both: tuple[object, ...], tmp_path: Path, mini_bundle: Path
 ) -> None:
-    output = space.with_name("fr.npy")
-    command = ("embed", sources["fr"], "--language", "fr", "--sentences", "--fitted", space, "--output", output)
-    assert call(*command) == (0, "", f"{output}: 28 vectors of 32 numbers\n")
-    loaded = DocumentEncoder.load(space, SentenceEncoder(mini_bundle))
-    opened = open_vectors(output)
+    fit = ["fit", *(f"{code}={path}" for code, path in sources.items()), "--sentences", "--output"]
+    code, out, _ = call(*fit, tmp_path / "space")
+    about = json.loads((tmp_path / "space" / "documents.json").read_text())
+    before, after = (round(100 * about["accuracies"][place], 1) for place in (0, -1))
+    told = f"a classifier told the language of {before} % before, of {after} % after\n"
+    assert (code, out) == (0, f"en, fr: removes {about['rank']} of 32 directions: {told}")
+    report = json.loads(call(*fit, tmp_path / "again", "--rank", 3, "--json")[1])
+    assert (report["languages"], report["rank"], report["accuracies"]) == (["en", "fr"], 3, [])
+    output, fitted = tmp_path / "fr.npy", ("--fitted", tmp_path / "space")
+    command = ("embed", sources["fr"], "--language", "fr", "--sentences", *fitted, "--output")
+    assert call(*command, output) == (0, "", f"{output}: 28 vectors of 32 numbers\n")
+    loaded, opened = DocumentEncoder.load(fitted[1], SentenceEncoder(mini_bundle)), open_vectors(output)
     assert np.array_equal(opened.rows, loaded.encode(documents("fr"), "fr"))
     assert (opened.note.fingerprint, opened.note.normalized) == (loaded.fingerprint, True)
-    assert call(*both, "--fitted", space)[1] == call(*both)[1]
-    with_the_builtin = run("documents", *command[:-1], output.with_name("x.npy"))
-    assert_refused(with_the_builtin, "use the model it was fitted with")
-    assert not output.with_name("x.npy").exists()
+    assert call(*both, *fitted)[1] == call(*both)[1]
+    assert_refused(run("documents", *command, tmp_path / "x.npy"), "use the model it was fitted with")
+    assert not (tmp_path / "x.npy").exists()
 
 
 def test_embed_alone_writes_names_and_warns_of_empty_documents(call: Call, tmp_path: Path) -> None:

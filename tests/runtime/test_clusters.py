@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, assert_refused, write_lines
+from commands import Runner, assert_refused, raises, write_lines
 
 from xsent import Clusters, cluster, name_clusters
 
@@ -36,28 +36,18 @@ def test_small_groups_strangers_and_zero_vectors_belong_to_none() -> None:
     vectors = np.concatenate([around(20, 20, 3), np.zeros((1, 64))])
     assert set(cluster(vectors).labels[40:]) == {-1}
     assert cluster(vectors, smallest=3).labels.tolist()[38:] == [1, 1, 2, 2, 2, -1]
-
-
-def test_more_texts_than_are_compared_with_each_other() -> None:
     found = cluster(around(6000, 3000, 1000))
     assert found.labels.tolist() == [0] * 6000 + [1] * 3000 + [2] * 1000
+    raises(ValueError, "number = 4 must lie between 1 and 3", cluster, np.eye(3), 4)
+    raises(ValueError, "threshold = 2 must lie between -1 and 1", cluster, np.eye(3), threshold=2)
 
 
-@pytest.mark.parametrize("vectors", [np.empty((0, 8)), np.zeros((3, 8)), np.ones((9, 8)), np.eye(1, 8)])
-def test_where_there_are_no_groups(vectors: np.ndarray) -> None:
-    assert cluster(vectors).count == 0
-
-
-def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="number = 4 must lie between 1 and 3"):
-        cluster(np.eye(3), 4)
-    with pytest.raises(ValueError, match="threshold = 2 must lie between -1 and 1"):
-        cluster(np.eye(3), threshold=2)
-
-
-def test_names_are_frequent_words_as_they_are_spelled_and_the_central_text() -> None:
-    labels = np.array([0, 0, 0, -1, -1, 0])
-    [name] = name_clusters(Clusters(labels, np.array([0.5, 0.9, 0.6, 1, 1, 0.2], np.float32)), TEXTS)
+def test_no_groups_and_names() -> None:
+    """Names are frequent words as they are spelled, and the central text."""
+    for vectors in (np.empty((0, 8)), np.zeros((3, 8)), np.ones((9, 8)), np.eye(1, 8)):
+        assert cluster(vectors).count == 0
+    labels, cosines = np.array([0, 0, 0, -1, -1, 0]), np.array([0.5, 0.9, 0.6, 1, 1, 0.2], np.float32)
+    [name] = name_clusters(Clusters(labels, cosines), TEXTS)
     assert {"Rechnung", "invoice"} < set(name.words) and "the" not in map(str.lower, name.words)
     assert (name.central, name.size) == (1, 4)
 
@@ -75,18 +65,13 @@ def test_tickets_in_five_languages(run: Runner, tmp_path: Path) -> None:
     assert invoices == {"en", "fr", "de", "es", "pt"}
 
 
-def test_lines_with_a_number_of_clusters(run: Runner, tmp_path: Path) -> None:
+def test_lines_with_a_number_of_clusters(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_lines(tmp_path / "mails.txt", [*TEXTS, ""])
     code, out, err = run("cluster", file, "-n", 2)
     printed = [line.split("\t") for line in out.splitlines()]
     assert code == 0 and [row[2] for row in printed] == list("1234567")
     assert {row[0] for row in printed[:3]} == {printed[5][0]} != {row[0] for row in printed[3:5]}
     assert printed[6] == ["", "", "7", ""] and "2 clusters of 7 texts; 1 belongs to none" in err
-
-
-def test_without_scikit_learn_one_line_says_what_to_install(
-    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
     result = run("cluster", write_lines(tmp_path / "mails.txt", TEXTS))
     assert_refused(result, "pip install 'xsent[cluster]'")

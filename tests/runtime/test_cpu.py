@@ -11,9 +11,8 @@ from xsent_export.options import BundleSpec
 from xsent_export.parity import tolerances
 
 
-@pytest.mark.parametrize(
-    ("machine", "cpuinfo", "name"),
-    [
+def test_instruction_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for machine, cpuinfo, name in [
         ("x86_64", "flags\t\t: fpu sse2 avx2 avx512f avx512_vnni", "avx512_vnni"),
         ("AMD64", "flags\t\t: fpu sse2 avx2 avx_vnni", "avx_vnni"),
         ("x86_64", "flags\t\t: fpu sse2 avx2", "avx2"),
@@ -21,16 +20,12 @@ from xsent_export.parity import tolerances
         ("aarch64", "Features\t: fp asimd asimddp", "arm64_dot"),
         ("aarch64", "Features\t: fp asimd", "arm64"),
         ("riscv64", "isa\t: rv64", "riscv64"),
-    ],
-)
-def test_it_is_named_by_the_best(
-    machine: str, cpuinfo: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(platform, "machine", lambda: machine)
-    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nmodel name\t: avx512_vnni\n{cpuinfo}\n")
-    assert instruction_set(tmp_path / "cpuinfo") == name
-    without = {"x86_64": "x86", "AMD64": "x86", "aarch64": "arm64"}  # without /proc it is the least
-    assert instruction_set(tmp_path / "none") == without.get(machine, machine)
+    ]:
+        monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
+        (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nmodel name\t: avx512_vnni\n{cpuinfo}\n")
+        assert instruction_set(tmp_path / "cpuinfo") == name
+        without = {"x86_64": "x86", "AMD64": "x86", "aarch64": "arm64"}  # without /proc it is the least
+        assert instruction_set(tmp_path / "none") == without.get(machine, machine)
 
 
 def test_processors_that_are_not_named_and_bundles_that_round_more_may_differ_more() -> None:

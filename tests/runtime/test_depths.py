@@ -1,7 +1,8 @@
-"""Every depth of an encoder from one bundle, and other models' spaces: exported, opened, read back."""
+"""Every depth of an encoder and other models' spaces: exported, opened, read back, and where their vectors meet."""
 
 import json
 import pickle
+import re
 import shutil
 from dataclasses import replace
 from hashlib import sha256
@@ -9,13 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import assert_refused, flip_byte
+from commands import Runner, assert_refused, edit_json, flip_byte, raises, write_lines
+from conftest import sentences
+from indexes import LINES
 from trainings import export_command
 
+from xsent import Document, DocumentEncoder, FingerprintError, LinearClassifier, SearchIndex
 from xsent.bundle import Bundle, compute_fingerprint, same_space
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BackendError, BundleError, DataError
+from xsent.files import vectors as vector_output
 from xsent.precision import pack_signs
+from xsent.search.write import build_index, extend_index, update_index
 from xsent.similarity import unit_rows
 from xsent.verification import verify
 from xsent_export.export import export
@@ -38,9 +44,7 @@ def exact(deep_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.mark.parametrize("backend", ["onnx", "numpy"])
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_each_depth_is_that_of_the_checkpoint(
-    depth: int, backend: str, exact: Path, deep_bundle: Path, deep_checkpoint: Path
-) -> None:
+def test_each_depth_is_right(depth: int, backend: str, exact: Path, deep_bundle: Path, deep_checkpoint: Path) -> None:
     trained = CheckpointEncoder(load_checkpoint(deep_checkpoint), depth=depth).encode(TEXTS)
     encoder = SentenceEncoder(exact, layers=depth, backend=backend)
     np.testing.assert_allclose(encoder.encode(TEXTS), trained, atol=2e-6)
@@ -87,32 +91,26 @@ def test_a_matrix_leads_into_another_space(deep_bundle: Path, deep_checkpoint: P
 def test_a_fingerprint_tells_a_space_from_a_depth(deep_bundle: Path, mini_bundle: Path) -> None:
     whole, shallow = SentenceEncoder(deep_bundle), SentenceEncoder(deep_bundle, layers=1)
     name = whole.bundle.fingerprint
-    assert [e.fingerprint_of(space) for e in (whole, shallow) for space in (None, SPACE)] == [
-        *(name, f"{name}@{SPACE}", f"{name}.1", f"{name}@{SPACE}.1")
-    ]
-    assert same_space(whole.fingerprint, shallow.fingerprint)
-    assert same_space(whole.fingerprint_of(SPACE), shallow.fingerprint_of(SPACE))
-    assert not same_space(whole.fingerprint, whole.fingerprint_of(SPACE))
+    names = [encoder.fingerprint_of(space) for space in (None, SPACE) for encoder in (whole, shallow)]
+    assert names == [name, f"{name}.1", f"{name}@{SPACE}", f"{name}@{SPACE}.1"]
+    assert same_space(*names[:2]) and same_space(*names[2:])
+    for other in (names[2], SentenceEncoder(mini_bundle).fingerprint):
+        assert not same_space(name, other)
     assert not same_space(f"{name}@a", f"{name}@b")
-    assert not same_space(whole.fingerprint, SentenceEncoder(mini_bundle).fingerprint)
     again = pickle.loads(pickle.dumps(shallow))
     assert (again.layers, again.fingerprint) == (1, shallow.fingerprint)
 
 
 def test_what_a_bundle_lacks_is_one_line(deep_bundle: Path, mini_bundle: Path) -> None:
-    for bundle, known in ((deep_bundle, "depths 0, 1 and 2"), (mini_bundle, "depth 2 alone")):
-        with pytest.raises(BundleError, match=rf"{bundle}: has {known}; layers=4 is not among them$"):
-            SentenceEncoder(bundle, layers=4)
-    with pytest.raises(TypeError, match="layers = '1' must be a whole number"):
-        SentenceEncoder(deep_bundle, layers="1")
-    encoder = SentenceEncoder(deep_bundle)
+    message = rf"{mini_bundle}: has depth 2 alone; layers=4 is not among them$"
+    raises(BundleError, message, SentenceEncoder, mini_bundle, layers=4)
+    raises(TypeError, "layers = '1' must be a whole number", SentenceEncoder, deep_bundle, layers="1")
+    encoder, cuts = SentenceEncoder(deep_bundle), "truncate_dim = 8 cuts no vector of another model's space"
     for encode in (encoder.encode, encoder.encode_iter):
-        with pytest.raises(ValueError, match=f"space = 'other' must be one of {SPACE}"):
-            encode(TEXTS, space="other")
-        with pytest.raises(ValueError, match="truncate_dim = 8 cuts no vector of another model's space"):
-            encode(TEXTS, space=SPACE, truncate_dim=8)
-    with pytest.raises(ValueError, match=f"{mini_bundle} has no other model's space; leave it out"):
-        SentenceEncoder(mini_bundle).encode("Anna", space=SPACE)
+        raises(ValueError, f"space = 'other' must be one of {SPACE}", encode, TEXTS, space="other")
+        raises(ValueError, cuts, encode, TEXTS, space=SPACE, truncate_dim=8)
+    message = f"{mini_bundle} has no other model's space; leave it out"
+    raises(ValueError, message, SentenceEncoder(mini_bundle).encode, "Anna", space=SPACE)
 
 
 @pytest.fixture
@@ -121,31 +119,25 @@ def bundle(deep_bundle: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(deep_bundle, tmp_path / "bundle"))
 
 
-def test_the_graph_of_a_depth_is_checked(bundle: Path) -> None:
+def test_the_graph_of_each_depth_is_checked(bundle: Path) -> None:
     assert verify(bundle).files == 7
     flip_byte(bundle / "model.1.onnx")
     SentenceEncoder(bundle, layers=0)  # does not read it
     for work in (lambda: SentenceEncoder(bundle, layers=1), lambda: verify(bundle)):
-        with pytest.raises(BundleError, match=r"model\.1\.onnx: damaged"):
-            work()
+        raises(BundleError, r"model\.1\.onnx: damaged", work)
     (bundle / "model.1.onnx").unlink()
-    with pytest.raises(BundleError, match=r"model\.1\.onnx: missing"):
-        SentenceEncoder(bundle)
-
-
-def test_every_depth_is_opened_to_verify(bundle: Path) -> None:
+    raises(BundleError, r"model\.1\.onnx: missing", SentenceEncoder, bundle)
     manifest, graph = json.loads((bundle / "xsent.json").read_bytes()), b"\xff" * 100
     (bundle / "model.1.onnx").write_bytes(graph)
     manifest["files"]["model.1.onnx"] = {"bytes": len(graph), "sha256": sha256(graph).hexdigest()}
     manifest["fingerprint"] = compute_fingerprint(manifest)
     (bundle / "xsent.json").write_text(json.dumps(manifest))
-    with pytest.raises(BundleError, match=r"model\.1\.onnx: cannot be loaded"):
-        verify(bundle)
+    raises(BundleError, r"model\.1\.onnx: cannot be loaded", verify, bundle)
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
+def test_a_manifest_that_cannot_be(bundle: Path) -> None:
+    manifest = json.loads((bundle / "xsent.json").read_bytes())
+    for fields, message in [
         ({"depths": [1, 0, 2]}, r"depths \[1, 0, 2\] do not ascend to all 2 layers"),
         ({"depths": [0, 1]}, "do not ascend to all 2 layers"),
         ({"depths": []}, "do not ascend"),
@@ -155,19 +147,13 @@ def test_every_depth_is_opened_to_verify(bundle: Path) -> None:
         ({"spaces": ["a@b"]}, "can be no name"),
         ({"depths": [0, 2]}, "fingerprint"),
         ({"spaces": []}, "fingerprint"),
-    ],
-)
-def test_a_manifest_that_cannot_be(bundle: Path, fields: dict[str, object], message: str) -> None:
-    manifest = json.loads((bundle / "xsent.json").read_bytes())
-    (bundle / "xsent.json").write_text(json.dumps(manifest | fields))
-    with pytest.raises(BundleError, match=message):
-        Bundle.open(bundle)
+    ]:
+        (bundle / "xsent.json").write_text(json.dumps(manifest | fields))
+        raises(BundleError, message, Bundle.open, bundle)
 
 
 @pytest.mark.parametrize("precision", ["int8", "int4-table"])
-def test_a_bundle_becomes_a_checkpoint_and_the_same_bundle_again(
-    precision: Precision, deep_checkpoint: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_and_its_checkpoint_and_back(precision: Precision, deep_checkpoint: Path, tmp_path: Path) -> None:
     options = ExportOptions(precision=precision, least_cosine=0.9, **FEW)
     bundle = export(deep_checkpoint, tmp_path / "bundle", options).path
     checkpoint = checkpoint_from_bundle(bundle)
@@ -178,7 +164,7 @@ def test_a_bundle_becomes_a_checkpoint_and_the_same_bundle_again(
 
 
 @pytest.mark.parametrize("depth", [0, 1])
-def test_a_part_has_the_depths_that_it_reaches(
+def test_a_part_has_depths_that_it_reaches(
     depth: int, deep_bundle: Path, deep_checkpoint: Path, tmp_path: Path
 ) -> None:
     options = ExportOptions(num_layers=depth, gate_data=deep_checkpoint / "validation.tsv", **FEW)
@@ -191,7 +177,7 @@ def test_a_part_has_the_depths_that_it_reaches(
         export(deep_bundle, tmp_path / "none", ExportOptions(num_layers=3))
 
 
-def test_fewer_numbers_cut_readouts_and_leave_no_other_space(deep_checkpoint: Path, tmp_path: Path) -> None:
+def test_fewer_numbers_leave_no_space_and_fewer_languages_do(deep_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(deep_checkpoint)
     trained = replace(checkpoint, about={**checkpoint.about, "trained": {"prefixes": [16, 32], "layers": []}})
     bundle = export(trained, tmp_path / "out", ExportOptions(dim=16, precision="float32", **FEW)).path
@@ -200,11 +186,8 @@ def test_fewer_numbers_cut_readouts_and_leave_no_other_space(deep_checkpoint: Pa
         exact = CheckpointEncoder(checkpoint, depth=depth, dim=16).encode(TEXTS)
         np.testing.assert_allclose(encoder.encode(TEXTS), exact, atol=1e-5)
         assert encoder.bundle.spaces == ()
-
-
-def test_languages_keep_depths_and_spaces(deep_checkpoint: Path, tmp_path: Path) -> None:
     options = ExportOptions(languages=["en", "fr"], sample=deep_checkpoint / "validation.tsv", **FEW)
-    small = SentenceEncoder(export(deep_checkpoint, tmp_path / "out", options).path, layers=1)
+    small = SentenceEncoder(export(deep_checkpoint, tmp_path / "small", options).path, layers=1)
     assert small.languages == ("en", "fr") and small.bundle.spaces == (SPACE,)
 
 
@@ -218,7 +201,7 @@ def test_other_tools_get_a_readout(kind: str, depth: int, deep_checkpoint: Path,
 
 def test_openvino_has_all_layers_alone(deep_checkpoint: Path, tmp_path: Path) -> None:
     pytest.importorskip("openvino")
-    bundle = export(deep_checkpoint, tmp_path / "out", ExportOptions("openvino", **FEW)).path
+    bundle = export(deep_checkpoint, tmp_path / "out", ExportOptions("openvino", "float32", **FEW)).path
     found = SentenceEncoder(bundle, backend="openvino").encode(TEXTS[:2])
     assert (found * SentenceEncoder(bundle).encode(TEXTS[:2])).sum(axis=1).min() > 0.995
     verify(bundle, "openvino")
@@ -240,7 +223,7 @@ def test_sentence_transformers_reads_a_readout(depth: int, dim: int, deep_checkp
     np.testing.assert_allclose(found[[0, 1, 3]], exact[[0, 1, 3]], atol=1e-5)
 
 
-def test_a_depth_that_is_exported_badly_is_refused(
+def test_a_bad_export_of_a_depth_is_refused(
     deep_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = EncoderGraph._branch
@@ -248,3 +231,141 @@ def test_a_depth_that_is_exported_badly_is_refused(
     monkeypatch.setattr(EncoderGraph, "_branch", early)  # as if no layer had been
     outcome = export_command(deep_checkpoint, tmp_path / "out", "--tolerance", 100)
     assert_refused(outcome, "the exported encoder with layers=1 differs too much from the trained one: de mean cosine")
+
+
+ENGLISH, GERMAN = sentences("en"), sentences("de")
+
+
+def test_an_index_is_searched_by_any_depth_and_keeps_to_its_own(deep_bundle: Path, tmp_path: Path) -> None:
+    whole, shallow = (SentenceEncoder(deep_bundle, layers=layers, threads=1) for layers in (2, 1))
+    for made, other, advice in ((whole, shallow, "leave --layers 1 out"), (shallow, whole, "give --layers 1")):
+        lines, notes = (tmp_path / f"{kind} {made.layers}" for kind in ("lines", "notes"))
+        build_index(lines, ENGLISH, made)
+        update_index(notes, [], made)
+        hits = SearchIndex(lines).search(other, ENGLISH[:3], 1, words=False)
+        cosines = (made.encode(ENGLISH) @ other.encode(ENGLISH[:3]).T).max(axis=0)
+        assert [hit.score for (hit,) in hits] == pytest.approx(cosines, abs=1e-3)
+        both = f"has vectors of {made.fingerprint}, the model makes {other.fingerprint}: an index keeps to one depth"
+        raises(FingerprintError, f"{both}, {advice}, or build the index again$", extend_index, lines, ["Anna"], other)
+        new = [Document("a", "1", [(1, "Anna")])]
+        raises(FingerprintError, f"{both}, {advice}", update_index, notes, new, other)
+    path = tmp_path / "index"
+    state = build_index(path, LINES, whole, space=SPACE)
+    assert state.fingerprint == f"{whole.fingerprint}@{SPACE}"
+    extend_index(path, ["Greta"], whole, space=SPACE)
+    assert SearchIndex(path).search(whole, ["Greta"], 1, space=SPACE)[0][0].line == len(LINES) + 1
+    assert SearchIndex(path).search(shallow, ["Greta"], 1, space=SPACE, words=False)[0][0].score < 0.999
+    message = f"has vectors of {state.fingerprint}, the model makes {whole.fingerprint}: use the model of the index and"
+    for work in (SearchIndex(path).search, lambda *about: extend_index(path, *reversed(about))):
+        raises(FingerprintError, message, work, whole, ["Greta"])
+
+
+def test_heads_and_fits_are_used_with_fewer_layers(deep_bundle: Path, encoder: SentenceEncoder, tmp_path: Path) -> None:
+    whole, shallow = (SentenceEncoder(deep_bundle, layers=layers) for layers in (2, 1))
+    labels = ["en"] * len(ENGLISH) + ["de"] * len(GERMAN)
+    head, file = LinearClassifier.fit(whole.encode(ENGLISH + GERMAN), labels, fingerprint=whole.fingerprint), "head.npz"
+    head.save(tmp_path / file)
+    assert LinearClassifier.load(tmp_path / file, fingerprint=shallow.fingerprint).fingerprint == whole.fingerprint
+    both = f"{whole.fingerprint}, the model is {encoder.fingerprint}"
+    raises(FingerprintError, both, LinearClassifier.load, tmp_path / file, fingerprint=encoder.fingerprint)
+    fitted = DocumentEncoder(whole, weighted=False).fit({"en": [[text] for text in ENGLISH]})
+    fitted.save(tmp_path / "space")
+    loaded = DocumentEncoder.load(tmp_path / "space", shallow)
+    assert loaded.fingerprint == f"{fitted.fingerprint}.1" and same_space(loaded.fingerprint, fitted.fingerprint)
+    message = "was fitted on sentence vectors of"
+    raises(FingerprintError, message, DocumentEncoder.load, tmp_path / "space", encoder)
+
+
+def test_commands_with_vectors_of_two_depths_and_spaces(
+    run: Runner, deep_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, few = ("--model", deep_bundle), ("--layers", 1)
+    en, de = write_lines(tmp_path / "en.txt", ENGLISH[::4]), write_lines(tmp_path / "de.txt", GERMAN[::4])
+    made = {}
+    for name, options in {"all": (), "few": few, "their": ("--space", SPACE), "both": ("--space", SPACE, *few)}.items():
+        made[name] = tmp_path / f"{name}.npy"
+        assert run("encode", de, "--output", made[name], *model, *options)[0] == 0
+    mine = ("mine", en, de, *model, "--retrieval", "fwd", "--trg-vectors")
+    assert run(*mine, made["few"])[0] == run(*mine, made["all"], *few)[0] == 0
+    assert run(*mine, made["both"], "--src-vectors", made["their"])[0] == 0
+    notes = [json.loads(Path(f"{path}.json").read_bytes())["fingerprint"] for path in made.values()]
+    name = SentenceEncoder(deep_bundle).fingerprint
+    assert notes == [name, f"{name}.1", f"{name}@{SPACE}", f"{name}@{SPACE}.1"]
+    assert_refused(run(*mine, made["both"]), f"has vectors of {name}@{SPACE}.1, the model makes {name}; --model")
+    assert_refused(run(*mine, made["all"], "--src-vectors", made["their"]), f"{name}@{SPACE}, .* of {name}: use one")
+    encoded = SentenceEncoder(deep_bundle, layers=1).encode(GERMAN[::4], space=SPACE)
+    assert np.array_equal(np.load(made["both"]), encoded)
+    monkeypatch.setattr(vector_output, "STEP", 2)
+    text, name = tmp_path / "a.txt", SentenceEncoder(deep_bundle).fingerprint
+    text.write_bytes("\n".join(ENGLISH * 5).encode() + b"\n\xff\n")
+    command = ("encode", text, "--output", tmp_path / "a.npy", "--model", deep_bundle, "--threads", 1)
+    code, _, err = run(*command)
+    assert code == 1 and "not UTF-8" in err
+    for options, other in ((("--layers", 1), f"{name}.1"), (("--space", SPACE), f"{name}@{SPACE}")):
+        assert_refused(run(*command, "--resume", *options), f"fingerprint was {name}, is now {other}; give the same")
+
+
+def test_what_a_model_lacks_is_one_line(run: Runner, deep_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
+    text, index, head = write_lines(tmp_path / "a.txt", ENGLISH), tmp_path / "index", tmp_path / "head.npz"
+    assert run("index", text, index, "--model", deep_bundle)[0] == 0
+    labelled = write_lines(tmp_path / "en-fr.tsv", [f"x\t{text}" for text in ENGLISH])
+    commands: list[tuple[object, ...]] = [
+        ("similarity", "a", "b"),
+        ("encode", text),
+        ("index", text, tmp_path / "new"),
+        ("search", index, "Anna"),
+        ("mine", text, text),
+        ("duplicates", text),
+        ("score", labelled),
+        ("classify", "fit", labelled, head),
+        ("classify", "predict", head, text),
+        ("classify", "evaluate", labelled, labelled),
+        ("documents", "align", text, text, "--languages", "en,de"),
+        ("evaluate", "tatoeba", tmp_path),
+        ("evaluate", "space", tmp_path, "--english-by", deep_bundle),
+    ]
+    for place, command in enumerate(commands):
+        given, message = ("--model", deep_bundle), "has depths 0, 1 and 2; layers=9 is not among them"
+        assert_refused(run(*command, *given, "--layers", 9), message)
+        if place in (1, 2, 3, 12):
+            assert_refused(run(*command, *given, "--space", "other"), f"space = 'other' must be one of {SPACE}")
+    assert not (tmp_path / "new").exists() and not head.exists()
+    assert_refused(run("encode", text, "--model", deep_bundle, "--space", SPACE, "--truncate-dim", 8), "leave one out")
+    assert_refused(run("similarity", "a", "b", "--model", mini_checkpoint, "--layers", 1), "no bundle, and only those")
+
+
+def test_commands_run_as_many_layers_as_asked(run: Runner, deep_bundle: Path, tmp_path: Path) -> None:
+    text, index = write_lines(tmp_path / "a.txt", ENGLISH), tmp_path / "index"
+    options = ("--model", deep_bundle, "--space", SPACE)
+    assert run("index", text, index, *options)[0] == 0
+    assert run("search", index, ENGLISH[2], *options, "-k", 1, "--no-words")[1].startswith("1.0000\t3\t")
+    out = run("search", index, ENGLISH[2], *options, "-k", 1, "--layers", 1, "--json")[1]
+    assert json.loads(out)["hits"][0]["score"] < 0.9999
+    assert_refused(run("index", text, index, "--add", *options, "--layers", 1), "leave --layers 1 out, or build")
+    cosine = float(run("similarity", *ENGLISH[:2], "--model", deep_bundle, "--layers", 0)[1])
+    left, right = SentenceEncoder(deep_bundle, layers=0).encode(ENGLISH[:2])
+    assert cosine == pytest.approx(left @ right, abs=1e-4)
+    _, out, _ = run("info", deep_bundle)
+    assert re.search(r"^depths +0, 1, 2\n(.*\n)*spaces +their-model\n", out, re.M) and "Fewer layers against all" in out
+    assert json.loads(run("info", deep_bundle, "--json")[1])["depths"] == [0, 1, 2]
+    write_lines(tmp_path / "en-de.tsv", [f"{a}\t{b}" for a, b in zip(ENGLISH[::4], GERMAN[::4], strict=True)])
+    command = ("evaluate", "space", tmp_path, "--model", deep_bundle, "--english-by", deep_bundle, "--json")
+    report, (_, out, _) = json.loads(run(*command, "--layers", 1)[1]), run(*command[:-1])
+    assert "cosine_across" in out and "English encoded by the other model" in out
+    assert report["english_by"] == str(deep_bundle)
+    shallow, theirs = SentenceEncoder(deep_bundle, layers=1), SentenceEncoder(deep_bundle).encode(ENGLISH[::4])
+    assert (report["space"], report["fingerprint"]) == (SPACE, shallow.fingerprint_of(SPACE))
+    expected = (shallow.encode(ENGLISH[::4], space=SPACE) * theirs).sum(axis=1).mean()
+    assert report["rows"][0]["cosine_english"] == pytest.approx(float(expected), abs=1e-4)
+
+
+def test_a_bundle_that_lies_in_a_space_is_not_mapped(mini_bundle: Path, tmp_path: Path) -> None:
+    bundle = Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
+    edit_json(bundle / "xsent.json", space="sentence-transformers/all-MiniLM-L6-v2")
+    encoder = SentenceEncoder(bundle, threads=1)
+    for name in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
+        assert np.array_equal(encoder.encode(ENGLISH[:2], space=name), encoder.encode(ENGLISH[:2]))
+        assert encoder.fingerprint_of(name) == encoder.fingerprint
+        with pytest.raises(ValueError, match="truncate_dim = 8 cuts no vector of another model's space"):
+            encoder.encode("Anna", space=name, truncate_dim=8)
+    raises(ValueError, r"space = 'other' must be one of all-MiniLM-L6-v2$", encoder.encode, "Anna", space="other")

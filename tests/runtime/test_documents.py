@@ -1,28 +1,19 @@
 """Document vectors (LAWDR): sentences, language subspaces, densities, and what is kept of them."""
 
 import json
-import shutil
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from commands import raises
 from texts import SENTENCES
 from toy_documents import DIM, ToyEncoder, toy_documents
 
+from xsent.documents import space as module
 from xsent.documents.encoder import DocumentEncoder, sentences_of, split_sentences
-from xsent.documents.space import (
-    SAMPLE,
-    Density,
-    Moments,
-    choose_bandwidth,
-    choose_rank,
-    remove_directions,
-    survey,
-)
+from xsent.documents.space import SAMPLE, Density, Moments, choose_bandwidth, choose_rank, survey
 from xsent.errors import DataError, FingerprintError, MissingExtraError
 from xsent.mining.bitext import align_documents
 
@@ -54,7 +45,12 @@ def test_sentences_of_every_language(language: str) -> None:
     assert split_sentences(space.join(TEXTS[language]), language) == TEXTS[language]
 
 
-def test_sentences_of_long_texts_and_of_headings() -> None:
+def test_sentences_of_long_texts_headings_and_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sentences_of([" One. Two. ", "", " \t", "Three"], "en") == ["One. Two.", "Three"]
+    assert sentences_of([], "en") == sentences_of(" ", "en") == []
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "sentencex", None)
+        raises(MissingExtraError, r"pip install 'xsent\[documents\]'", split_sentences, "A. B.", "en")
     pytest.importorskip("sentencex")
     text = "  A heading\n\nA text that goes\nover two lines. The end.  \n\n"
     assert split_sentences(text, "en") == ["A heading", "A text that goes\nover two lines.", "The end."]
@@ -68,24 +64,13 @@ def test_sentences_of_long_texts_and_of_headings() -> None:
     assert len(split_sentences(" ".join(sentences), "en")) > 900
 
 
-def test_given_sentences_need_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sentencex", None)
-    assert sentences_of([" One. Two. ", "", " \t", "Three"], "en") == ["One. Two.", "Three"]
-    assert sentences_of([], "en") == sentences_of(" ", "en") == []
-    with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[documents\]'"):
-        split_sentences("A. B.", "en")
-
-
-def test_directions_by_hand() -> None:
+def test_directions_by_hand_and_surveys() -> None:
     found = Moments.of(np.array([[-3, -3, 0], [-3, -3, 0], [0, 0, 1]])).directions(2)
     assert np.allclose(found, [[0.5**0.5, 0.5**0.5, 0], [0, 0, 1]], atol=1e-6)
     uncentred = Moments.of(np.array([[10, 1], [10, -1]])).directions(1)  # centred, the second axis would be dominant
     assert np.allclose(uncentred, [[1, 0]], atol=1e-6)
-    clean = remove_directions(np.array([[3, 4, 5]], np.float32), np.array([[0, 1, 0]], np.float32))
+    clean = module.remove_directions(np.array([[3, 4, 5]], np.float32), np.array([[0, 1, 0]], np.float32))
     assert (clean.tolist(), clean.dtype) == ([[3, 0, 5]], np.float32)
-
-
-def test_a_survey_reads_vectors_once() -> None:
     vectors = np.random.default_rng(0).normal(size=(2500, 3)).astype(np.float32)
     held_out = np.arange(2500) % 5 == 4
     found = survey(iter(vectors), held_out, 3)
@@ -158,9 +143,8 @@ def brute_bandwidths(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     others = folds[:, None] != folds[None]
     least = np.where(others, distances, np.inf).min(axis=1).max()
     candidates = np.geomspace(least, distances[others].max(), 20)
-    near = [
-        [(row[kept] <= h * (1 + 1e-6)).mean() for row, kept in zip(distances, others, strict=True)] for h in candidates
-    ]
+    rows = [row[kept] for row, kept in zip(distances, others, strict=True)]
+    near = [[(row <= h * (1 + 1e-6)).mean() for row in rows] for h in candidates]
     return candidates, np.log(near / candidates[:, None] ** points.shape[1]).sum(axis=1)
 
 
@@ -207,16 +191,13 @@ def test_debiasing_brings_the_languages_together(fitted: DocumentEncoder) -> Non
     assert found(fitted) == len(truth) >= found(biased)
 
 
-def test_one_language_and_few_documents() -> None:
+def test_one_language_few_documents_and_texts() -> None:
     encoder = DocumentEncoder(ToyEncoder()).fit(CORPORA["en"])
     assert encoder.space.choice.rank == 0
     assert encoder.encode(CORPORA["en"]).shape == (60, DIM)
     assert DocumentEncoder(ToyEncoder()).fit(CORPORA["en"], rank=2).space.choice.rank == 2
     small = {code: documents[:2] for code, documents in CORPORA.items()}  # too few for weights
     assert DocumentEncoder(ToyEncoder(), weighted=False).fit(small, rank=1).encode(small["en"], "en").any(axis=1).all()
-
-
-def test_texts_are_split_into_sentences() -> None:
     pytest.importorskip("sentencex")
     texts = [" ".join(f"{sentence}." for sentence in document) for document in CORPORA["en"]]
     lists = [[f"{sentence}." for sentence in document] for document in CORPORA["en"]]
@@ -225,79 +206,44 @@ def test_texts_are_split_into_sentences() -> None:
     assert DocumentEncoder(ToyEncoder()).fit(texts).fingerprint == encoder.fingerprint
 
 
-def test_the_same_sentences_give_the_same_space_and_none_is_cut(fitted: DocumentEncoder) -> None:
+def test_the_same_sentences_give_the_same_space(fitted: DocumentEncoder) -> None:
     padded = {code: [*[["", *document, " "] for document in documents], []] for code, documents in CORPORA.items()}
     encoder = ToyEncoder()
     again = DocumentEncoder(encoder).fit(padded)
     assert again.fingerprint == fitted.fingerprint
-    with pytest.raises(ValueError, match="language 'fr': no sentence in 2 documents"):
-        again.fit({"en": CORPORA["en"], "fr": [[], [" "]]})
+    raises(ValueError, "language 'fr': no sentence in 2 documents", again.fit, {"en": CORPORA["en"], "fr": [[], [" "]]})
     assert again.fingerprint == fitted.fingerprint  # a failed fit leaves the older one
     again.encode(CORPORA["en"][:1], "en")
-    assert encoder.policies == {"split"}
+    assert encoder.policies == {"split"} and encoder.ended == 4  # read to its end, where it warns of unknown text
     assert again.fit({"en": CORPORA["en"]}).languages == ("en",)
     assert again.fingerprint != fitted.fingerprint
-
-
-def test_empty_documents_become_zero(fitted: DocumentEncoder) -> None:
     vectors = fitted.encode([[], ["", "  "], "", " \n ", CORPORA["en"][0]], "en")
     assert vectors.shape == (5, DIM) and not vectors[:4].any()
     assert np.array_equal(vectors[4], fitted.encode(CORPORA["en"], "en")[0])  # a vector does not depend on the others
     assert fitted.encode([], "en").shape == (0, DIM)
 
 
-def test_streams_of_vectors_are_read_to_their_end() -> None:
-    # There they warn of text that the encoder does not know.
-    ended = []
-
-    class Ending(ToyEncoder):
-        def encode_iter(self, sentences: Iterable[str], /, *, on_long: str) -> Iterator[np.ndarray]:
-            yield from super().encode_iter(sentences, on_long=on_long)
-            ended.append(on_long)
-
-    encoder = DocumentEncoder(Ending()).fit(CORPORA["en"], rank=1)
-    encoder.encode(CORPORA["en"][:3])
-    assert ended == ["split", "split"]
-
-
-@pytest.mark.parametrize(
-    ("documents", "arguments", "message"),
-    [
+def test_what_cannot_be_fitted_or_encoded(fitted: DocumentEncoder) -> None:
+    for documents, arguments, message in [
         ({}, {}, "no language to fit"),
         ([], {}, "no sentence in 0 documents"),
         (CORPORA, {"rank": DIM}, f"rank = {DIM} must lie between 0 and {DIM - 1}"),
         ({"en": CORPORA["en"], "fr": CORPORA["fr"][:4]}, {}, "language 'fr': too few documents .* give the rank"),
         ({"en": CORPORA["en"], "fr": CORPORA["fr"][:2]}, {"rank": 1}, "language 'fr': .* sentences are too few"),
         (CORPORA["en"][:2], {}, "sentences are too few .* without weights"),
-    ],
-)
-def test_what_cannot_be_fitted(documents: Any, arguments: dict[str, int], message: str) -> None:  # noqa: ANN401
-    with pytest.raises(ValueError, match=message):
-        DocumentEncoder(ToyEncoder()).fit(documents, **arguments)
-
-
-@pytest.mark.parametrize(
-    ("documents", "language", "error", "message"),
-    [
-        (CORPORA["en"], "de", ValueError, "language = 'de' was never fitted; these were: 'en', 'fr'"),
-        (CORPORA["en"], None, ValueError, "language = None was never fitted"),
-        ("A text.", "en", TypeError, "got one str; put it in a list"),
-        ([[1]], "en", TypeError, "got int in a document"),
-    ],
-)
-def test_what_cannot_be_encoded(
-    fitted: DocumentEncoder, documents: list[Any], language: str | None, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        fitted.encode(documents, language)
-    with pytest.raises(ValueError, match="nothing was fitted"):
-        DocumentEncoder(ToyEncoder()).encode(CORPORA["en"], "en")
+    ]:
+        raises(ValueError, message, DocumentEncoder(ToyEncoder()).fit, documents, **arguments)
+    known = "language = 'de' was never fitted; these were: 'en', 'fr'"
+    raises(ValueError, known, fitted.encode, CORPORA["en"], "de")
+    raises(ValueError, "language = None was never fitted", fitted.encode, CORPORA["en"])
+    raises(TypeError, "got one str; put it in a list", fitted.encode, "A text.", "en")
+    raises(TypeError, "got int in a document", fitted.encode, [[1]], "en")
+    raises(ValueError, "nothing was fitted", DocumentEncoder(ToyEncoder()).encode, CORPORA["en"], "en")
 
 
 def test_save_and_load(fitted: DocumentEncoder, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
-    with pytest.raises(FileExistsError, match="exists"):
-        fitted.save(tmp_path / "mine")
+    raises(FileExistsError, "exists", fitted.save, tmp_path / "mine")
     plain = DocumentEncoder(ToyEncoder(), weighted=False).fit(CORPORA)
     for name, encoder in (("fitted", fitted), ("plain", plain)):
         encoder.save(tmp_path / name)
@@ -312,28 +258,25 @@ def test_save_and_load(fitted: DocumentEncoder, tmp_path: Path) -> None:
 
 def test_damaged_folders(fitted: DocumentEncoder, tmp_path: Path) -> None:
     fitted.save(tmp_path / "whole")
-    about = json.loads((tmp_path / "whole" / "documents.json").read_text())
-    arrays = (tmp_path / "whole" / "documents.npz").read_bytes()
-    turned = bytearray(arrays)
-    turned[len(arrays) // 2] ^= 1
-    for number, (name, content, message) in enumerate(
-        (
-            ("documents.json", None, "documents.json: missing"),
-            ("documents.json", b"{", "damaged"),
-            ("documents.json", json.dumps({**about, "format_version": 9}).encode(), "format version 9"),
-            ("documents.json", json.dumps({**about, "languages": {"de": True}}).encode(), "damaged"),
-            ("documents.json", json.dumps({**about, "fingerprint": "0"}).encode(), "fingerprint is not that"),
-            ("documents.npz", None, "documents.npz: missing"),
-            ("documents.npz", arrays[:-100], "damaged"),
-            ("documents.npz", bytes(turned), "damaged"),
-        )
+    whole = {name: (tmp_path / "whole" / name).read_bytes() for name in ("documents.json", "documents.npz")}
+    about, arrays = json.loads(whole["documents.json"]), whole["documents.npz"]
+    turned = arrays[:-500] + bytes([arrays[-500] ^ 1]) + arrays[-499:]
+    for name, content, message in (
+        ("documents.json", None, "documents.json: missing"),
+        ("documents.json", b"{", "damaged"),
+        ("documents.json", json.dumps({**about, "format_version": 9}).encode(), "format version 9"),
+        ("documents.json", json.dumps({**about, "languages": {"de": True}}).encode(), "damaged"),
+        ("documents.json", json.dumps({**about, "fingerprint": "0"}).encode(), "fingerprint is not that"),
+        ("documents.npz", None, "documents.npz: missing"),
+        ("documents.npz", arrays[:-100], "damaged"),
+        ("documents.npz", turned, "damaged"),
     ):
-        broken = shutil.copytree(tmp_path / "whole", tmp_path / str(number))
-        (broken / name).unlink() if content is None else (broken / name).write_bytes(content)
-        with pytest.raises(DataError, match=message):
-            DocumentEncoder.load(broken, ToyEncoder())
+        file = tmp_path / "whole" / name
+        file.unlink() if content is None else file.write_bytes(content)
+        raises(DataError, message, DocumentEncoder.load, file.parent, ToyEncoder())
+        file.write_bytes(whole[name])
     nan = np.full((1, DIM), np.nan, np.float32)
     known = {code: replace(space, directions=nan) for code, space in fitted.space.languages.items()}
     replace(fitted.space, languages=known).save(tmp_path / "space")  # whoever writes both files
-    with pytest.raises(DataError, match=r"damaged .*directions holds other things than finite numbers"):
-        DocumentEncoder.load(tmp_path / "space", ToyEncoder())
+    message = r"damaged .*directions holds other things than finite numbers"
+    raises(DataError, message, DocumentEncoder.load, tmp_path / "space", ToyEncoder())

@@ -11,41 +11,31 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from commands import file_names, raises
 
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file, atomic_folder, read_json, remove_folder, sweep, to_json
 from xsent.files.text import read_fields, read_lines
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
+def test_json_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for content, reason in [
         (None, "missing"),
-        (b"{", "damaged"),
-        (b"[]", "damaged"),
-        (b"\xff", "d"),
-        (b"[" * 10**5, "d"),
-        (b" " * 2**24 + b"{}", "d"),
-    ],
-)
-def test_json_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, reason: str) -> None:
-    file = tmp_path / "a.json"
-    if content is not None:
-        file.write_bytes(content)
-    with pytest.raises(DataError, match=rf"a\.json: {reason}.*; fit it again"):
-        read_json(file, "fit it again")
-    file.write_bytes(to_json({"name": "é"}))
-    assert read_json(file, "fit it again") == {"name": "é"}
+        *((content, "damaged") for content in (b"{", b"[]", b"\xff", b"[" * 10**5, b" " * 2**24 + b"{}")),
+    ]:
+        file = tmp_path / "a.json"
+        if content is not None:
+            file.write_bytes(content)
+        raises(DataError, rf"a\.json: {reason}.*; fit it again", read_json, file, "fit it again")
+        file.write_bytes(to_json({"name": "é"}))
+        assert read_json(file, "fit it again") == {"name": "é"}
 
 
 def test_a_folder_is_never_seen_with_files_missing(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     folder.mkdir()
     (folder / "a").touch()
-    with (
-        mock.patch("xsent.files.atomic.shutil.rmtree", side_effect=KeyboardInterrupt),
-        pytest.raises(KeyboardInterrupt),
-    ):
+    with mock.patch("shutil.rmtree", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         remove_folder(folder)
     assert not folder.exists()
     (tmp_path / ".half.01234567.part").touch()
@@ -67,23 +57,17 @@ def test_what_a_kill_left_is_put_back_or_cleared_away(tmp_path: Path) -> None:
     assert other.read_bytes() == b"whole"
     (tmp_path / ".out.89abcdef.old").mkdir()  # before the old one was deleted
     sweep(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"out", "other"} and (out / "a").read_text() == "old"
+    assert file_names(tmp_path) == {"out", "other"} and (out / "a").read_text() == "old"
 
 
-def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_file_or_folder_appears_whole_as_the_umask_says_or_not_at_all(tmp_path: Path) -> None:
     for content in ("old", "new"):
-        with atomic_folder(out) as folder:
+        with atomic_folder(tmp_path / "out") as folder:
             (folder / "a").write_text(content)
-    assert (out / "a").read_text() == "new"
-    with pytest.raises(ValueError, match="stop"), atomic_folder(out) as folder:
+    with pytest.raises(ValueError, match="stop"), atomic_folder(tmp_path / "out") as folder:
         (folder / "a").write_text("half")
         raise ValueError("stop")
-    assert (out / "a").read_text() == "new"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_file_appears_when_complete_and_as_the_umask_says(tmp_path: Path) -> None:
+    assert (tmp_path / "out/a").read_text() == "new" and file_names(tmp_path) == {"out"}
     target, old = tmp_path / "a", os.umask(0o022)
     try:
         with atomic_file(target) as file:
@@ -96,7 +80,7 @@ def test_a_file_appears_when_complete_and_as_the_umask_says(tmp_path: Path) -> N
         with pytest.raises(error), atomic_file(target) as file:
             file.write(b"new")
             raise error
-    assert (target.read_bytes(), list(tmp_path.iterdir())) == (b"x", [target])
+    assert target.read_bytes() == b"x" and file_names(tmp_path) == {"a", "out"}
     with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "nothing" / "a"):
         pass
 
@@ -120,24 +104,17 @@ TEXT = "one\ntwo\u2028still two\r\n\nÜbung\x85x\nlast".encode()
 LINES = ["one", "two\u2028still two", "", "Übung\x85x", "last"]
 
 
-@pytest.mark.parametrize(("name", "pack"), [("a.txt", bytes), ("a.txt.gz", gzip.compress), ("a.txt.xz", lzma.compress)])
-def test_only_line_feeds_end_lines(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
-    (tmp_path / name).write_bytes(pack(TEXT))
-    assert list(read_lines(tmp_path / name)) == LINES
-
-
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
-def test_compression_is_known_by_the_first_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
-) -> None:
-    for name in ("mails", "mails.txt", "mails.gz.part"):
+def test_only_line_feeds_end_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[..., bytes]) -> None:
+    """Compression is known by the first bytes."""
+    for name in ("mails", "mails.txt", "mails.gz.part", *(["a.gz"] if pack is gzip.compress else [])):
         (tmp_path / name).write_bytes(pack(TEXT))
         assert list(read_lines(tmp_path / name)) == LINES
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(pack(TEXT)))))
     assert list(read_lines("-")) == LINES
 
 
-def test_carriage_returns_end_no_lines(tmp_path: Path) -> None:
+def test_carriage_returns_marks_and_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a"
     for content, lines in [
         (b"one\r", ["one"]),
@@ -148,21 +125,20 @@ def test_carriage_returns_end_no_lines(tmp_path: Path) -> None:
         assert list(read_lines(file)) == lines
     for content in (b"one\rtwo\r\rfour\r", b"\xef\xbb\xbfone\rtwo"):  # an old file of Macintosh
         file.write_bytes(content)
-        with pytest.raises(DataError, match="a: carriage returns alone end its lines; save it with line feeds"):
-            list(read_lines(file))
-
-
-def test_standard_input_marks_and_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        raises(DataError, "a: carriage returns alone end its lines; save it with line feeds", list, read_lines(file))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
     assert list(read_lines("-")) == LINES
     for content, lines in ((b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", ["one", "\ufefftwo"]), (b"", [])):
         (tmp_path / "a").write_bytes(content)
         assert list(read_lines(tmp_path / "a")) == lines
+    (tmp_path / "a").write_text("a\tb\nc\t\nonly\n")
+    rows = read_fields(tmp_path / "a", 2, "English, translation")
+    assert [next(rows), next(rows)] == [["a", "b"], ["c", ""]]
+    raises(DataError, r"a:3: 1 fields, expected 2.*English, translation", next, rows)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, content, message in [
         ("nothing.txt", None, "nothing.txt: cannot be read"),
         (".", None, "cannot be read"),
         ("a.txt", b"one\ncaf\xe9\nthree\n", r"a\.txt:2: not UTF-8 \(byte 0xe9 at 4\)"),
@@ -172,21 +148,8 @@ def test_standard_input_marks_and_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         ("b.xz", lzma.compress(TEXT)[:-12], "b.xz: damaged"),
         ("long.txt", b"a\n" + b"x" * 101, "long.txt:2: over 100 bytes"),
         ("x" * 5000, None, "cannot be read .File name too long"),
-    ],
-)
-def test_what_cannot_be_read_is_named(
-    tmp_path: Path, name: str, content: bytes | None, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("xsent.files.text.LONGEST", 100)
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=message):
-        list(read_lines(tmp_path / name))
-
-
-def test_fields(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("a\tb\nc\t\nonly\n")
-    rows = read_fields(tmp_path / "a", 2, "English, translation")
-    assert [next(rows), next(rows)] == [["a", "b"], ["c", ""]]
-    with pytest.raises(DataError, match=r"a:3: 1 fields, expected 2.*English, translation"):
-        next(rows)
+    ]:
+        monkeypatch.setattr("xsent.files.text.LONGEST", 100)
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        raises(DataError, message, list, read_lines(tmp_path / name))

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import raises
 
 import xsent
 
@@ -26,15 +27,10 @@ def loaded_after(statement: str) -> set[str]:
     [
         ("import xsent; xsent.__version__", {*HEAVY, "numpy"}),
         ("from xsent import cosine_similarity, XsentError", {*HEAVY}),
-        (
-            "import xsent.cli.terminal, xsent_train, xsent_export, xsent_bench",
-            {*HEAVY, "numpy"},
-        ),  # Ctrl-C is heard at once
-        ("import xsent.cli.main", {*HEAVY, "numpy"} - {"typer"}),  # help appears at once
-        (
-            "import xsent.encoder",
-            {*HEAVY, "concurrent"} - {"sentencepiece"},
-        ),  # one sentence loads no machinery of threads
+        # Ctrl-C is heard at once, help appears at once, one sentence loads no machinery of threads.
+        ("import xsent.cli.terminal, xsent_train, xsent_export, xsent_bench", {*HEAVY, "numpy"}),
+        ("import xsent.cli.main", {*HEAVY, "numpy"} - {"typer"}),
+        ("import xsent.encoder", {*HEAVY, "concurrent"} - {"sentencepiece"}),
         (f"{ENCODER}().encode('Anna')", {*HEAVY} - ENCODES),
         (f"{ENCODER}(backend='numpy').encode('Anna')", {*HEAVY, "concurrent"} - {"sentencepiece"}),
         (f"{IMPORTING}('numpy'): pass", {*HEAVY, "concurrent"}),
@@ -44,22 +40,16 @@ def test_nothing_loads_before_it_is_used(statement: str, absent: set[str]) -> No
     assert not loaded_after(statement) & absent
 
 
-def test_onnxruntime_loads_beside_other_work() -> None:
-    assert "onnxruntime" in loaded_after(f"{IMPORTING}('onnx'): pass")
-
-
-def test_encoding_leaves_no_trace(tmp_path: Path) -> None:
+def test_onnxruntime_leaves_no_trace_unless_told(tmp_path: Path) -> None:
     """An identifier in the home folder is the first sign of onnxruntime reporting its use; it does so unless told."""
     script = "from xsent import SentenceEncoder; SentenceEncoder().encode('Anna')"
     quiet = ("CI", "GITHUB_ACTIONS", "TF_BUILD", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME")
     environment = {name: value for name, value in os.environ.items() if name not in quiet}
     subprocess.run([sys.executable, "-c", script], env={**environment, "HOME": str(tmp_path)}, check=True)
     assert not list(tmp_path.rglob("*"))
-
-
-def test_who_wants_the_reports_keeps_them() -> None:
     script = "import os, xsent; assert os.environ['ORT_DISABLE_TELEMETRY'] == '0'"
     subprocess.run([sys.executable, "-c", script], env={**os.environ, "ORT_DISABLE_TELEMETRY": "0"}, check=True)
+    assert "onnxruntime" in loaded_after(f"{IMPORTING}('onnx'): pass")
 
 
 def test_all_names_exist_and_are_sorted() -> None:
@@ -67,7 +57,5 @@ def test_all_names_exist_and_are_sorted() -> None:
     assert all(getattr(xsent, name) is not None for name in xsent.__all__)
     assert set(xsent.__all__) <= set(dir(xsent))
     for name, instead in {"quantize_embeddings": "precision='int8'", "community_detection": "group_pairs"}.items():
-        with pytest.raises(AttributeError, match=f"module 'xsent' has no {name}; use .*{instead}"):
-            getattr(xsent, name)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        xsent.__getattr__("nothing")
+        raises(AttributeError, f"module 'xsent' has no {name}; use .*{instead}", getattr, xsent, name)
+    raises(AttributeError, "no attribute 'nothing'", xsent.__getattr__, "nothing")

@@ -1,20 +1,25 @@
-"""Searching an index, and what a damaged one says."""
+"""Indexes made, added to, stopped, killed, resumed, searched, also by a graph, and what a damaged one says."""
 
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
+from commands import file_names, raises
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from indexes import LINES, Replay, Stop, contents, encoder, made, overwrite, path, replayed, until
+from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError, FingerprintError
+from xsent.errors import DataError, FingerprintError, MissingExtraError
+from xsent.search.graph import NeighbourGraph
 from xsent.search.index import SearchIndex, semantic_search
 from xsent.search.store import STORED, widen
 from xsent.search.write import build_index, extend_index
@@ -27,15 +32,12 @@ def test_semantic_search_by_hand() -> None:
     assert [[hit["corpus_id"] for hit in hits] for hits in found] == [[2, 1], [0, 1]]
     assert [hit["score"] for hit in found[0]] == pytest.approx([1, 0.5**0.5])
     assert len(semantic_search([1, 0], [[0, 1], [1, 1]], top_k=10**12)[0]) == 2
-    with pytest.raises(ValueError, match="k = 0"):
-        semantic_search([1, 0], [[1, 1]], top_k=0)
+    raises(ValueError, "k = 0", semantic_search, [1, 0], [[1, 1]], top_k=0)
 
 
 @settings(max_examples=20, deadline=None)
 @given(rows=st.integers(1, 40), queries=st.integers(1, 4), k=st.integers(1, 50), seed=st.integers(0))
-def test_search_agrees_with_brute_force(
-    tmp_path_factory: pytest.TempPathFactory, rows: int, queries: int, k: int, seed: int
-) -> None:
+def test_brute_force(tmp_path_factory: pytest.TempPathFactory, rows: int, queries: int, k: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     index, _ = replayed(tmp_path_factory.mktemp("index") / "x", random.normal(size=(rows, 5)))
     asked = random.normal(size=(queries, 5))
@@ -56,29 +58,26 @@ def test_every_finite_float16_is_widened_exactly() -> None:
     assert np.array_equal(np.signbit(wide), np.signbit(halves))
 
 
-def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder) -> None:
+def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder, path: Path) -> None:
     opened = SearchIndex(made)
     found = opened.search(encoder, ["Anna", "Boris"], k=100)
     build_index(made, ["Clara sees David."] * 100, encoder, force=True)
     assert opened.search(encoder, ["Anna", "Boris"], k=100) == found
     assert SearchIndex(made).search(encoder, ["Anna"], k=1)[0][0].text == "Clara sees David."
+    index, numbers = replayed(path, np.random.default_rng(0).normal(size=(4100, 4)), force=True)
+    asked = ["0", "2047", "2048", "4099"]  # of more rows than are read at once
+    assert [hits[0].text for hits in index.search(numbers, asked, k=1)] == asked
 
 
-def test_another_encoder_is_refused_with_both_fingerprints(
-    made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_encoder_is_refused(made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xsent.search.write.SAVE_EVERY", 4)
     other: Any = Replay(np.eye(32))
     both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
-    with pytest.raises(FingerprintError, match=both):
-        SearchIndex(made).search(other, ["1"])
-    with pytest.raises(FingerprintError, match=both):
-        extend_index(made, ["1"], other)
+    raises(FingerprintError, both, SearchIndex(made).search, other, ["1"])
+    raises(FingerprintError, both, extend_index, made, ["1"], other)
     new = made.with_name("new")
-    with pytest.raises(Stop):
-        build_index(new, until(LINES, 40), encoder)
-    with pytest.raises(FingerprintError, match=both):
-        build_index(new, ["1"], other, resume=True)
+    raises(Stop, "^$", build_index, new, until(LINES, 40), encoder)
+    raises(FingerprintError, both, build_index, new, ["1"], other, resume=True)
 
 
 def database(folder: Path) -> Path:
@@ -86,47 +85,40 @@ def database(folder: Path) -> Path:
     return file
 
 
-def execute(folder: Path, command: str) -> None:
-    with closing(sqlite3.connect(database(folder))) as connection, connection:
-        connection.execute(command)
-
-
-DAMAGE = {
-    "no folder": (shutil.rmtree, "no such folder; make one with xsent index"),
-    "no database": (lambda path: database(path).unlink(), "not an index; make one with xsent index"),
-    "newer": (lambda path: execute(path, "PRAGMA user_version = 6"), "version 6 is unknown, this xsent reads 5"),
-    "older": (lambda path: execute(path, "PRAGMA user_version = 3"), "version 3 is unknown, .*build the index again"),
-    "no words": (lambda path: execute(path, "DROP TABLE words_data"), r"\.db: damaged \("),
-    "half a database": (lambda path: overwrite(database(path), 0, b"x" * 999), r"\.db: damaged \(file is not a data"),
-    "no table": (lambda path: execute(path, "DROP TABLE passages"), r"\.db: damaged \(no such table"),
-    "lost line": (lambda path: execute(path, "DELETE FROM passages WHERE row = 3"), "damaged .passages are missing"),
-    "changed text": (lambda path: execute(path, "UPDATE passages SET text = 'x'"), "row .* is not what it was"),
-    "changed line": (lambda path: execute(path, "UPDATE passages SET line = line + 1"), "row .* is not what it was"),
-    "no number": (lambda path: execute(path, "UPDATE passages SET line = 'x'"), "a column holds what it never should"),
-    "no state": (lambda path: execute(path, "UPDATE states SET rows = 'many'"), "a column holds what it never should"),
-    "endless": (
-        lambda path: execute(path, "UPDATE states SET rows = 1000000000000"),
-        "bytes, expected 64,000,000,000,000",
-    ),
-    "no dimension": (lambda path: execute(path, "UPDATE states SET dim = 0, rows = 1 << 40"), "no dimension"),
-    "cut vectors": (
-        lambda path: os.truncate(path / "vectors.f16", 99),
-        r"vectors\.f16: 99 bytes, expected 2,752; build the index again",
-    ),
-    "no vectors": (lambda path: (path / "vectors.f16").unlink(), r"vectors\.f16: missing; build"),
-    "NaN": (lambda path: overwrite(path / "vectors.f16", 70, b"\xff\x7f"), r"vectors\.f16: damaged"),
-    "a file": (lambda path: path.rename(f"{path}.old") and path.touch(), r"not an index, but a file"),
+SQL = {
+    "PRAGMA user_version = 6": "version 6 is unknown, this xsent reads 5",
+    "PRAGMA user_version = 3": "version 3 is unknown, .*build the index again",
+    "DROP TABLE words_data": r"\.db: damaged \(",
+    "DROP TABLE passages": r"\.db: damaged \(no such table",
+    "DELETE FROM passages WHERE row = 3": "damaged .passages are missing",
+    "UPDATE passages SET text = 'x'": "row .* is not what it was",
+    "UPDATE passages SET line = line + 1": "row .* is not what it was",
+    "UPDATE passages SET line = 'x'": "a column holds what it never should",
+    "UPDATE states SET rows = 'many'": "a column holds what it never should",
+    "UPDATE states SET rows = 1000000000000": "bytes, expected 64,000,000,000,000",
+    "UPDATE states SET dim = 0, rows = 1 << 40": "no dimension",
 }
+DAMAGE: list[tuple[Callable[[Path], object], str]] = [
+    (shutil.rmtree, "no such folder; make one with xsent index"),
+    (lambda path: database(path).unlink(), "not an index; make one with xsent index"),
+    (lambda path: overwrite(database(path), 0, b"x" * 999), r"\.db: damaged \(file is not a data"),
+    (lambda path: os.truncate(path / "vectors.f16", 99), r"rs\.f16: 99 bytes, expected 2,752; build the index again"),
+    (lambda path: (path / "vectors.f16").unlink(), r"vectors\.f16: missing; build"),
+    (lambda path: overwrite(path / "vectors.f16", 70, b"\xff\x7f"), r"vectors\.f16: damaged"),  # not a number
+    (lambda path: path.rename(f"{path}.old") and path.touch(), r"not an index, but a file"),
+]
 
 
-@pytest.mark.parametrize("name", DAMAGE)
-def test_a_damaged_index_is_named(made: Path, encoder: SentenceEncoder, name: str) -> None:
-    damage, message = DAMAGE[name]
-    damage(made)
+@pytest.mark.parametrize(("damage", "message"), [*SQL.items(), *DAMAGE])
+def test_a_damaged_index_is_named(made: Path, encoder: SentenceEncoder, damage: Any, message: str) -> None:  # noqa: ANN401
+    if isinstance(damage, str):
+        with closing(sqlite3.connect(database(made))) as connection, connection:
+            connection.execute(damage)
+    else:
+        damage(made)
     with pytest.raises(DataError, match=message) as caught:
         SearchIndex(made).search(encoder, ["Anna"], k=100)
-    assert str(made) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert str(made) in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["vectors.f16", "passages"])
@@ -137,14 +129,11 @@ def test_verify_and_adding_see_a_single_bit(made: Path, encoder: SentenceEncoder
     overwrite(file, place, bytes([file.read_bytes()[place] ^ 1]))
     damaged = contents(made)
     for work in (SearchIndex(made).verify, lambda: extend_index(made, ["Boris"], encoder)):
-        with pytest.raises(DataError, match=r"damaged \(row \d+ of it or of vectors.f16 is not what it was\)"):
-            work()
+        raises(DataError, r"damaged \(row \d+ of it or of vectors.f16 is not what it was\)", work)
     assert contents(made) == damaged
 
 
-def test_empty_lines_keep_their_numbers_and_neither_they_nor_empty_queries_find(
-    made: Path, encoder: SentenceEncoder
-) -> None:
+def test_empty_lines_keep_their_numbers_and_find_nothing(made: Path, encoder: SentenceEncoder) -> None:
     index = SearchIndex(made)
     (hits,) = index.search(encoder, ["Anna"], k=10**12)
     assert sorted(hit.line for hit in hits) == [line for line in range(1, 51) if line % 7]
@@ -153,15 +142,215 @@ def test_empty_lines_keep_their_numbers_and_neither_they_nor_empty_queries_find(
     assert len(index) == 43
     assert [len(hits) for hits in index.search(encoder, ["", "Anna"], k=3)] == [0, 3]
     assert index.search(encoder, []) == []
-    with pytest.raises(ValueError, match="k = 0"):
-        index.search(encoder, ["Anna"], k=0)
-    with pytest.raises(TypeError, match="not one str"):
-        index.search(encoder, "Anna")
-    with pytest.raises(ValueError, match="3 and of 32 dimensions"):
-        index.nearest(np.ones((1, 3), np.float32))
+    raises(ValueError, "k = 0", index.search, encoder, ["Anna"], k=0)
+    raises(TypeError, "not one str", index.search, encoder, "Anna")
+    raises(ValueError, "3 and of 32 dimensions", index.nearest, np.ones((1, 3), np.float32))
 
 
-def test_more_rows_than_are_read_at_once(path: Path) -> None:
-    index, encoder = replayed(path, np.random.default_rng(0).normal(size=(4100, 4)))
-    asked = ["0", "2047", "2048", "4099"]
-    assert [hits[0].text for hits in index.search(encoder, asked, k=1)] == asked
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.search.write.SAVE_EVERY", 4)
+
+
+def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, encoder: SentenceEncoder) -> None:
+    before = contents(made)
+    raises(FileExistsError, "--force replaces it, --add adds to it", build_index, made, ["Boris"], encoder)
+    raises(Stop, "^$", build_index, made, until(LINES, 2), encoder, force=True)
+    assert contents(made) == before
+    with mock.patch.object(Path, "rename", side_effect=Stop), pytest.raises(Stop):
+        build_index(made, ["Boris"], encoder, force=True)
+    assert contents(made) == before
+    build_index(made, ["Boris"], encoder, force=True)
+    assert file_names(made.parent) == {made.name}
+    assert len(SearchIndex(made)) == 1
+    mine, file = made.with_name("mine"), made.with_name("file")
+    mine.mkdir()
+    for letter in (mine / "letter.txt", made / "letter.txt", file):
+        letter.write_text("dear")
+    raises(DataError, "not an index, so it is not replaced", build_index, mine, ["Boris"], encoder, force=True)
+    raises(DataError, r"holds letter\.txt, which is of no index", build_index, made, ["Boris"], encoder, force=True)
+    for work in (build_index, extend_index):
+        raises(DataError, "not an index", work, file, ["Boris"], encoder)
+    partial = mine.rename(made.with_name(".new.partial"))
+    for force in (False, True):
+        with pytest.raises(DataError, match=r"\.new\.partial: holds letter\.txt"):
+            build_index(made.with_name("new"), LINES, encoder, force=force)
+    assert file_names(partial) == {"letter.txt"}
+    assert len(SearchIndex(made)) == 1
+
+
+@pytest.mark.usefixtures("often")
+def test_an_index_serves_while_a_stopped_addition_is_resumed(made: Path, encoder: SentenceEncoder) -> None:
+    opened = SearchIndex(made)
+    found = opened.search(encoder, ["Anna"], k=100)
+    raises(Stop, "^$", extend_index, made, until(LINES, 40), encoder)
+    assert opened.search(encoder, ["Anna"], k=100) == SearchIndex(made).search(encoder, ["Anna"], k=100) == found
+    with pytest.raises(FileExistsError, match="holds 32 lines of a job that was stopped; --add --resume goes on"):
+        extend_index(made, LINES, encoder)
+    extend_index(made, LINES, encoder, resume=True)
+    assert opened.search(encoder, ["Anna"], k=100) == found
+    whole = made.with_name("whole")
+    build_index(whole, LINES + LINES, encoder)
+    assert contents(made)["passages"] == contents(whole)["passages"]
+    raises(Stop, "^$", extend_index, made, until(LINES, 40), encoder)
+    extend_index(made, ["Clara"], encoder, force=True)
+    assert len(SearchIndex(made)) == 87
+    SearchIndex(made).verify()
+
+
+@pytest.mark.usefixtures("often")
+def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEncoder) -> None:
+    raises(Stop, "^$", build_index, path, until(LINES, 40), encoder)
+    partial, whole = path.with_name(".notes.index.partial"), path.with_name("whole")
+    assert file_names(path.parent) == {partial.name}
+    raises(FileExistsError, "holds 32 lines", build_index, path, LINES, encoder)
+    raises(DataError, "an unfinished index; xsent index --resume goes on with it", SearchIndex, partial)
+    with (partial / "vectors.f16").open("ab") as file:
+        file.write(b"of a kill")
+    encoded: list[str] = []
+    encode_items = encoder.encode_items
+    note = lambda texts, **options: encode_items((encoded.append(text) or text for text in texts), **options)  # noqa: E731
+    with mock.patch.object(encoder, "encode_items", note):
+        build_index(path, LINES, encoder, resume=True)
+    assert encoded == LINES[32:]
+    build_index(whole, LINES, encoder)
+    assert contents(path) == contents(whole)
+
+
+@pytest.mark.usefixtures("often")
+def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder) -> None:
+    raises(Stop, "^$", build_index, path, until(LINES, 40), encoder)
+    partial = path.with_name(".notes.index.partial")
+    before = contents(partial)
+    message = "does not begin with the 32 lines that were read before"
+    for lines in (["Boris", *LINES[1:]], LINES[:31], []):
+        raises(DataError, message, build_index, path, lines, encoder, resume=True)
+        assert contents(partial) == before
+    (partial / "vectors.f16").write_bytes(b"short")
+    raises(DataError, r"vectors\.f16: 5 bytes, expected", build_index, path, LINES, encoder, resume=True)
+    build_index(path, ["Clara"], encoder, force=True)
+    assert len(SearchIndex(path)) == 1
+
+
+@pytest.mark.usefixtures("often")
+def test_empty_lines_block_nothing_and_a_resume_may_start(path: Path, encoder: SentenceEncoder) -> None:
+    for lines in ([], ["", "  "]):
+        raises(DataError, f"of {len(lines)} lines none has text", build_index, path, lines, encoder)
+        assert not file_names(path.parent)
+    build_index(path, LINES, encoder, resume=True)
+    assert len(SearchIndex(path)) == 43
+    path.rename(path.with_name(".notes.index.partial"))  # as a kill just before the end leaves it
+    raises(FileExistsError, "holds 50 lines of a job that was stopped", build_index, path, LINES, encoder)
+    build_index(path, LINES, encoder, resume=True)
+    assert file_names(path.parent) == {path.name} and len(SearchIndex(path)) == 43
+    before = contents(path)
+    raises(DataError, "of 9 lines none has text", extend_index, path, [""] * 9, encoder)
+    raises(Stop, "^$", extend_index, path, until([""] * 50, 40), encoder)
+    raises(DataError, "of 40 lines none has text", extend_index, path, [""] * 40, encoder, resume=True)
+    assert contents(path) == before
+
+
+def test_adding_gives_what_indexing_at_once_gives_and_keeps_sources(made: Path, encoder: SentenceEncoder) -> None:
+    more = ["Clara sees Boris.", "", "David voit Elena."]
+    state = extend_index(made, more, encoder)
+    assert (state.lines, state.rows, state.start) == (53, 45, 50)
+    whole = made.with_name("whole")
+    build_index(whole, LINES + more, encoder)
+    assert contents(made)["passages"] == contents(whole)["passages"]
+    assert (made / "vectors.f16").read_bytes() == (whole / "vectors.f16").read_bytes()
+    extend_index(made, ["Clara"], encoder, source="more.txt")
+    for text, source, line in (("David voit Elena.", "", 53), ("Clara", "more.txt", 54)):
+        ((hit,),) = SearchIndex(made).search(encoder, [text], k=1)
+        assert (hit.source, hit.line, hit.text) == (source, line, text)
+    pytest.importorskip("fcntl")
+
+    def lines() -> Iterator[str]:
+        yield "Boris"
+        with pytest.raises(DataError, match="another process is writing it; wait until it is done"):
+            extend_index(made, ["Clara"], encoder)
+        raises(DataError, "another process is writing it", build_index, made, ["Clara"], encoder, force=True)
+
+    extend_index(made, lines(), encoder)
+    assert len(SearchIndex(made)) == 47 and file_names(made.parent) == {made.name, "whole"}
+
+
+@pytest.fixture(scope="module")
+def clustered() -> NDArray[Any]:
+    """3,000 vectors around 100 centres, as texts are around topics."""
+    pytest.importorskip("usearch")
+    random = np.random.default_rng(0)
+    return random.normal(size=(100, 32)).repeat(30, axis=0) + 0.5 * random.normal(size=(3000, 32))
+
+
+def test_the_graph_finds_almost_all_with_exact_scores(path: Path, clustered: NDArray[Any]) -> None:
+    index, encoder = replayed(path, clustered, graph=True)
+    queries = (clustered[::10] + 0.3 * np.random.default_rng(1).normal(size=(300, 32))).astype(np.float32)
+    (exact, cosines), (found, scores) = index.nearest(queries, exact=True), index.nearest(queries)
+    recall = np.mean([len({*a} & {*b}) / 10 for a, b in zip(exact.tolist(), found.tolist(), strict=True)])
+    assert recall > 0.95
+    same = found == exact
+    assert np.allclose(scores[same], cosines[same], atol=1e-6)
+    assert not (scores > cosines + 1e-6).any()
+    assert index.nearest(queries[:3], 750)[0].shape == (3, 750)  # a quarter of the rows is a case for exact search
+    assert index.nearest(queries[:3], 10**12)[0].shape == (3, 3000)
+    found_with_graph = index.search(encoder, ["", "5"], k=2)
+    assert (found_with_graph[0], found_with_graph[1][0].text) == ([], "5")
+    assert index.search(encoder, [], k=2) == []
+    with mock.patch.object(NeighbourGraph, "propose", return_value=np.array([3])):  # parts that cannot be reached
+        assert np.array_equal(index.nearest(queries[:3])[0], exact[:3])
+
+
+def test_lines_behind_the_graph_are_found_and_a_new_graph_takes_them_in(path: Path, clustered: NDArray[Any]) -> None:
+    encoder: Any = Replay(clustered)
+    texts = list(map(str, range(3000)))
+    build_index(path, texts[:2000], encoder, graph=True)
+    extend_index(path, texts[2000:2990], encoder)
+    assert SearchIndex(path).state.graph == 2000
+    asked = texts[5::300]
+    assert [hits[0].text for hits in SearchIndex(path).search(encoder, asked, k=2)] == asked
+    extend_index(path, texts[2990:], encoder, graph=True)
+    assert [file.name for file in path.glob("graph*")] == ["graph-3000.usearch"]
+    assert [hits[0].text for hits in SearchIndex(path).search(encoder, asked, k=2)] == asked
+    SearchIndex(path).verify()
+
+
+def test_the_same_lines_give_the_same_graph_and_a_damaged_one_is_named(path: Path, clustered: NDArray[Any]) -> None:
+    index, encoder = replayed(path, clustered[:500], graph=True)
+    graph = path / "graph-500.usearch"
+    whole = graph.read_bytes()
+    graph.unlink()  # the open index still has it
+    graph.write_bytes(b"x" * len(whole))
+    assert index.search(encoder, ["3"])[0][0].text == "3"
+    index = SearchIndex(path)
+    raises(DataError, r"graph-500.usearch: damaged", index.search, encoder, ["3"])
+    assert index.search(encoder, ["3"], exact=True)[0][0].text == "3"
+    raises(DataError, r"graph-500.usearch: damaged", extend_index, path, ["3"], encoder, graph=True)
+    graph.unlink()
+    raises(DataError, r"graph-500.usearch: damaged", SearchIndex(path).search, encoder, ["3"])
+    index, _ = replayed(path.with_name("again"), clustered[:500], graph=True)
+    assert (index.path / "graph-500.usearch").read_bytes() == whole
+
+
+def test_a_graph_that_finds_no_room_leaves_the_index_as_it_was(path: Path, clustered: NDArray[Any]) -> None:
+    resource = pytest.importorskip("resource")
+    _, encoder = replayed(path, clustered[:1000])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (130_000, hard))
+    try:
+        with pytest.raises(OSError, match=r"make room, then --resume goes on.*notes.index"):
+            extend_index(path, ["3"], encoder, graph=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert len(SearchIndex(path)) == 1000
+    assert not list(path.glob("graph*"))
+    extend_index(path, ["3"], encoder, graph=True, resume=True)
+    assert SearchIndex(path).state.graph == 1001
+
+
+def test_a_graph_without_usearch_is_refused(
+    path: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xsent.search.graph.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"usearch is not installed; pip install 'xsent\[index\]'"):
+        build_index(path, until(LINES, 0), encoder, graph=True)
+    assert not list(path.parent.iterdir())

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from commands import raises
 from conftest import MakeEncoder, save_encoder
 from numpy.typing import NDArray
 from trainings import export_command
@@ -49,25 +50,14 @@ def checkpoint(mini_checkpoint: Path) -> Checkpoint:
     return load_checkpoint(mini_checkpoint)
 
 
-@pytest.fixture(scope="session")
-def backend(openvino_bundle: Path) -> OpenVinoBackend:
-    return OpenVinoBackend(Bundle.open(openvino_bundle))
-
-
 @pytest.mark.parametrize(
-    ("num_layers", "activation", "form"),
-    [
-        (0, "gelu", BundleSpec(0, 32, "float32")),
-        (1, "gelu", BundleSpec(1, 32, "float32")),
-        (2, "gelu", BundleSpec(2, 32, "float32")),
-        (2, "silu", BundleSpec(2, 32, "float32")),
-        (2, "gelu", BundleSpec(1, 16, "float32")),
-    ],
+    ("layers", "activation", "shape"),
+    [(0, "gelu", (0, 32)), (1, "gelu", (1, 32)), (2, "gelu", (2, 32)), (2, "silu", (2, 32)), (2, "gelu", (1, 16))],
 )
 def test_float32_is_the_encoder_at_any_length(
-    num_layers: int, activation: str, form: BundleSpec, make_encoder: MakeEncoder, tmp_path: Path
+    layers: int, activation: str, shape: tuple[int, int], make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
-    encoder = make_encoder(num_layers=num_layers, activation=activation)
+    encoder, form = make_encoder(num_layers=layers, activation=activation), BundleSpec(*shape, "float32")
     checkpoint = load_checkpoint(save_encoder(encoder, tmp_path / "checkpoint"))
     write_openvino(checkpoint, encoder.first(form.num_layers), form, tmp_path, [])
     run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
@@ -95,9 +85,7 @@ def test_eight_bits_are_close(checkpoint: Checkpoint, tmp_path: Path, capfd: pyt
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_twice_the_same_bytes_and_nothing_about_this_machine(
-    precision: Precision, checkpoint: Checkpoint, tmp_path: Path
-) -> None:
+def test_the_same_bytes_twice_of_no_machine(precision: Precision, checkpoint: Checkpoint, tmp_path: Path) -> None:
     if precision == "int8":
         pytest.importorskip("nncf")
     written = []
@@ -113,19 +101,20 @@ def test_twice_the_same_bytes_and_nothing_about_this_machine(
     assert str(tmp_path) not in xml
 
 
-def test_threads_company_and_the_next_prepared_length_change_nothing(
-    backend: OpenVinoBackend, checkpoint: Checkpoint
-) -> None:
+def test_threads_company_and_prepared_lengths_change_nothing(openvino_bundle: Path, checkpoint: Checkpoint) -> None:
+    backend, encoder = OpenVinoBackend(Bundle.open(openvino_bundle)), checkpoint.load_encoder()
     sentences = [np.arange(1 + i * 11 % 64) for i in range(200)]
     alone = [backend.embed(ids) for ids in sentences]
     with ThreadPoolExecutor(4) as pool:
         np.testing.assert_array_equal(alone, list(pool.map(backend.embed, sentences)))
     for ids, vector in zip(sentences[:64], alone, strict=False):  # each length once
-        np.testing.assert_allclose(vector, trained_vector(checkpoint.load_encoder(), ids), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(vector, trained_vector(encoder, ids), rtol=0, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
-def test_an_encoder_runs_it(openvino_bundle: Path, checkpoint: Checkpoint) -> None:
+def test_an_encoder_runs_it_or_says_how_to_get_it(
+    openvino_bundle: Path, checkpoint: Checkpoint, mini_bundle: Path
+) -> None:
     encoder = SentenceEncoder(openvino_bundle, backend="openvino")
     vectors = encoder.encode(SENTENCES * 30)
     np.testing.assert_array_equal(vectors[:4], vectors[-4:])
@@ -134,20 +123,19 @@ def test_an_encoder_runs_it(openvino_bundle: Path, checkpoint: Checkpoint) -> No
     golden = encoder.bundle.golden
     assert np.abs(encoder.encode(golden.sentences) - np.array(golden.vectors)).max() <= golden.tolerance["other"]
     encoder.bundle.verify()
-
-
-def test_a_bundle_without_its_files_says_how_to_get_them(mini_bundle: Path) -> None:
     with pytest.raises(BundleError, match=r"no openvino/model\.xml; .*xsent-export CHECKPOINT OUT --format openvino"):
         SentenceEncoder(mini_bundle, backend="openvino")
+    script = "import sys; from xsent.backends.openvino import import_openvino; import_openvino(); assert "
+    quiet = "'openvino' in sys.modules and 'openvino_telemetry' not in sys.modules"  # nothing goes to the makers
+    subprocess.run([sys.executable, "-c", script + quiet], check=True)
 
 
 @pytest.mark.parametrize("name", ["model.xml", "model.bin"])
 def test_damaged_files(name: str, openvino_bundle: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(openvino_bundle, tmp_path / "bundle"))
-    opened = Bundle.open(folder)
-    content = (folder / "openvino" / name).read_bytes()
+    opened = Bundle.open(shutil.copytree(openvino_bundle, tmp_path / "bundle"))
+    content = (file := opened.path / "openvino" / name).read_bytes()
     for damaged in (content[: len(content) // 2], b""):
-        (folder / "openvino" / name).write_bytes(damaged)
+        file.write_bytes(damaged)
         with pytest.raises(BundleError, match=r"model\.xml: cannot be loaded .*; copy the whole bundle") as caught:
             OpenVinoBackend(opened)
         assert "\n" not in str(caught.value)
@@ -159,28 +147,16 @@ def test_what_is_missing_is_named(
     def write(precision: Precision, sentences: Sequence[str] = ("", " ")) -> None:
         write_whole(checkpoint, precision, tmp_path, sentences)
 
-    with pytest.raises(DataError, match="no sentences to calibrate int8 with; give some in en, fr, de"):
-        write("int8")
+    raises(DataError, "no sentences to calibrate int8 with; give some in en, fr, de", write, "int8")
     monkeypatch.setitem(sys.modules, "nncf", None)
-    with pytest.raises(MissingExtraError, match=r"nncf is not installed; pip install 'xsent\[export\]'"):
-        write("int8", SENTENCES)
+    raises(MissingExtraError, r"nncf is not installed; pip install 'xsent\[export\]'", write, "int8", SENTENCES)
     with monkeypatch.context() as context:
         context.delattr(openvino, "Core")
-        with pytest.raises(MissingExtraError, match=r"cannot write this encoder .*; pip install -U 'xsent\[export\]'"):
-            write("float32")
+        raises(MissingExtraError, r"cannot write this encoder .*; pip install -U 'xsent\[export\]'", write, "float32")
     assert not list(tmp_path.iterdir())
     (tmp_path / "model.xml").mkdir()
     with pytest.raises(OSError, match="openvino cannot write it") as caught:
         write("float32")
     assert caught.value.filename == str(tmp_path / "model.xml")
     monkeypatch.setitem(sys.modules, "openvino", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[openvino\]'"):
-        SentenceEncoder(openvino_bundle, backend="openvino")
-
-
-def test_nothing_is_reported_to_the_makers() -> None:
-    script = (
-        "import sys; from xsent.backends.openvino import import_openvino; import_openvino(); "
-        "assert 'openvino' in sys.modules and 'openvino_telemetry' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    raises(MissingExtraError, r"pip install 'xsent\[openvino\]'", SentenceEncoder, openvino_bundle, backend="openvino")

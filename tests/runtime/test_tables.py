@@ -4,12 +4,13 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import Runner, assert_refused, write_lines
+from commands import Runner, assert_refused, raises, write_lines
 
 from xsent.errors import DataError
 from xsent.files.tables import Text, TextSource, column_names, read_pairs, read_rows, table_file
@@ -71,21 +72,17 @@ def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
     assert next(read_rows(file, ["text"])) == ["z"] and list(tmp_path.iterdir()) == [file]
 
 
-def test_tabs_without_quoting_are_read_as_they_are(tmp_path: Path) -> None:
+def test_tabs_without_quoting_and_other_delimiters(tmp_path: Path) -> None:
     file = tmp_path / "a.tsv"
     file.write_text('inches\tsays\n5"\t"He" said\n"\t6\n')
     assert list(read_rows(file, ["inches", "says"])) == [['5"', '"He" said'], ['"', "6"]]
-
-
-def test_texts_that_hold_the_other_delimiters(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("name;text, long\nA;one, two, three\nB;four, five\n")
     assert list(read_rows(file, ["text, long"])) == [["one, two, three"], ["four, five"]]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+def test_what_is_no_table_is_named(tmp_path: Path) -> None:
+    for name, content, message in [
         ("a.csv", "id,text\n1,a,b\n", r"a\.csv:2: 3 fields, expected 2 as in line 1"),
         ("a.csv", 'id,text\n1,"a\n2,b\n', r"a\.csv:2: not CSV \(unexpected end of data\)"),
         ("a.csv", 'id,text\n1,a\n2,"b"c\n', r"a\.csv:3: not CSV"),
@@ -97,38 +94,30 @@ def test_texts_that_hold_the_other_delimiters(tmp_path: Path) -> None:
         ("a.jsonl", '{"text": "a"}\n{"text"\n', r"a\.jsonl:2: not JSON"),
         ("a.jsonl", '{"text": ["a"]}\n', r"a\.jsonl:1: 'text' holds a list, expected text"),
         ("a.parquet", "PAR1", r"a\.parquet: damaged"),
-    ],
-)
-def test_what_is_no_table_is_named(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
-    if name.endswith(".parquet"):
-        pytest.importorskip("pyarrow")
-    file = tmp_path / name
-    file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(DataError, match=message):
-        list(TextSource(str(file), "text"))
+    ]:
+        if name.endswith(".parquet"):
+            pytest.importorskip("pyarrow")
+        file = tmp_path / name
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        raises(DataError, message, list, TextSource(str(file), "text"))
 
 
-@pytest.mark.parametrize(
-    ("name", "line", "message"),
-    [
+def test_a_table_is_not_read_as_plain_lines(tmp_path: Path) -> None:
+    for name, line, message in [
         ("a.csv", "id,text", "this looks like CSV; name the column: --column NAME (columns: id, text)"),
         ("a.csv.gz", "text", "this looks like CSV; name the column: --column NAME (columns: text)"),
         ("a.jsonl", '{"id": 1, "text": "x"}', "this looks like JSON Lines; name the column"),
         ("a.tsv", "id\ttext", "this looks like a table with tabs; name the column"),
         ("a.tsv", "no tab here", None),
         ("a.txt", "id,text", None),
-    ],
-)
-def test_a_table_is_not_read_as_plain_lines(tmp_path: Path, name: str, line: str, message: str | None) -> None:
-    file = tmp_path / name
-    content = f"{line}\n".encode()
-    file.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    if message is None:
-        assert list(TextSource(str(file))) == [line]
-        return
-    with pytest.raises(DataError) as caught:
-        list(TextSource(str(file)))
-    assert message in str(caught.value)
+    ]:
+        file = tmp_path / name
+        content = f"{line}\n".encode()
+        file.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        if message is None:
+            assert list(TextSource(str(file))) == [line]
+        else:
+            raises(DataError, re.escape(message), list, TextSource(str(file)))
 
 
 @pytest.fixture
@@ -149,9 +138,7 @@ def test_ids_go_through_every_command(run: Runner, tickets: Path, mini_bundle: P
     code, _, err = run("encode", tickets, *table, "-o", vectors, *model)
     warning = "Warning: 1 of 5 rows are empty; their vectors are zero\n"
     assert (code, err) == (0, f"{warning}{vectors}: 5 vectors of 32 numbers\n")
-    assert [list(read_rows(vectors, [name])) for name in ("id", "sentence")] == [
-        list(read_rows(tickets, [name])) for name in ("id", "text")
-    ]
+    assert list(read_rows(vectors, ["id", "sentence"])) == list(read_rows(tickets, ["id", "text"]))
     code, out, _ = run("duplicates", tickets, *table, "--vectors", vectors)
     assert (code, out) == (0, "1\tT1\tAnna sees Boris.\n1\tT4\tAnna sees Boris.\n")
     groups = run("duplicates", tickets, *table, "--vectors", vectors, "--json")[1]
@@ -170,25 +157,22 @@ def test_ids_go_through_every_command(run: Runner, tickets: Path, mini_bundle: P
         assert asked[0] == 0 and ["T5", "T5"] in list(read_rows(output, ["query", "id"]))
 
 
-def test_pairs_keep_their_ids(run: Runner, tickets: Path, mini_bundle: Path) -> None:
+def test_pairs_keep_their_ids_and_a_table_may_be_piped(run: Runner, tickets: Path, mini_bundle: Path) -> None:
     model = ("--model", mini_bundle)
     pairs = write_lines(tickets.with_name("pairs.csv"), ["n,en,fr", "1,Anna,Anna", "2,Boris,Clara"])
-    options = ("--column", "en,fr", "--id", "n", "--margin", "absolute", *model)
-    code, out, _ = run("score", pairs, *options)
-    assert (code, [line.split("\t")[1:] for line in out.splitlines()]) == (
-        0,
-        [["Anna", "Anna", "1"], ["Boris", "Clara", "2"]],
-    )
-    options = ("--column", "en,fr", "--id", "n", "-k", 1, *model)
-    code, out, _ = run("mine", pairs, pairs, *options)
-    assert code == 0 and "Anna\tAnna\t1\t1\n" in out
+    options = ("--column", "en,fr", "--id", "n", *model)
+    out = run("score", pairs, *options, "--margin", "absolute")[1]
+    assert [line.split("\t")[1:] for line in out.splitlines()] == [["Anna", "Anna", "1"], ["Boris", "Clara", "2"]]
+    assert "Anna\tAnna\t1\t1\n" in run("mine", pairs, pairs, *options, "-k", 1)[1]
     assert_refused(run("score", pairs, *model), "name the column: --column NAME,NAME (columns: n, en, fr)")
     assert_refused(run("score", pairs, "--column", "en", *model), "expected two columns with a comma between")
+    code, out, _ = run("encode", "-", "--column", "b", "--model", mini_bundle, stdin='a,b\n1,"Anna\nsees"\n')
+    assert code == 0 and json.loads(out)["sentence"] == "Anna\nsees"
+    assert sys.getsizeof(Text("x" * 1000)) < 1200
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_wrong_commands_end_in_one_line(run: Runner, tickets: Path) -> None:
+    for arguments, message in [
         (["encode", "{}"], "this looks like CSV"),
         (["duplicates", "{}"], "this looks like CSV"),
         (["index", "{}", "x.index"], "this looks like CSV"),
@@ -198,26 +182,14 @@ def test_pairs_keep_their_ids(run: Runner, tickets: Path, mini_bundle: Path) -> 
         (["duplicates", "{}", "--column", "text", "-o", "x.csv", "--json"], "--json prints and --output x.csv writes"),
         (["search", "bundle", "x", "--column", "text"], "--column and --id are for a table of --queries"),
         (["encode", "-", "--id", "id"], "--id id names a column of a table"),
-    ],
-)
-def test_wrong_commands_end_in_one_line(run: Runner, tickets: Path, arguments: list[str], message: str) -> None:
-    assert_refused(run(*(argument.replace("{}", str(tickets)) for argument in arguments)), message)
-    assert list(tickets.parent.iterdir()) == [tickets]
+    ]:
+        assert_refused(run(*(argument.replace("{}", str(tickets)) for argument in arguments)), message)
+        assert list(tickets.parent.iterdir()) == [tickets]
 
 
-@pytest.mark.parametrize(
-    "command", [["mine", "none", "none"], ["score", "none"], ["duplicates", "none"], ["cluster", "none"]]
-)
-def test_an_output_that_cannot_be_written_is_refused_before_the_work(
-    run: Runner, tmp_path: Path, command: list[str]
-) -> None:
+def test_an_output_that_exists_is_refused_before_the_work(run: Runner, tmp_path: Path) -> None:
     taken = write_lines(tmp_path / "taken.csv", ["mine"])
-    assert_refused(run(*command, "-o", taken), "taken.csv: exists")
-    assert_refused(run(*command, "-o", taken, "--force", "--json"), "--json prints and --output")
+    for command in (["mine", "none", "none"], ["score", "none"], ["duplicates", "none"], ["cluster", "none"]):
+        assert_refused(run(*command, "-o", taken), "taken.csv: exists")
+        assert_refused(run(*command, "-o", taken, "--force", "--json"), "--json prints and --output")
     assert taken.read_text() == "mine\n"
-
-
-def test_a_table_on_standard_input_and_memory_that_does_not_grow(run: Runner, mini_bundle: Path) -> None:
-    code, out, _ = run("encode", "-", "--column", "b", "--model", mini_bundle, stdin='a,b\n1,"Anna\nsees"\n')
-    assert code == 0 and json.loads(out)["sentence"] == "Anna\nsees"
-    assert sys.getsizeof(Text("x" * 1000)) < 1200

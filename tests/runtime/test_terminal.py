@@ -15,9 +15,8 @@ from xsent.cli.terminal import Progress, format_table, one_line_errors, print_ro
 from xsent.errors import BundleError, DataError
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "line"),
-    [
+def test_expected(capsys: pytest.CaptureFixture[str]) -> None:
+    for error, code, line in [
         (BundleError("x: missing;\n copy it"), 1, "Error: x: missing; copy it\n"),
         (ValueError("k = 0 must be at least 1"), 1, "Error: k = 0 must be at least 1\n"),
         (DataError("\x1b]0;a\x07.npy:\x9b2J\u202eb"), 1, "Error: \\x1b]0;a\\x07.npy:\\x9b2J\\u202eb\n"),
@@ -27,20 +26,18 @@ from xsent.errors import BundleError, DataError
         (FileNotFoundError(errno.ENOENT, "No such file", "a.npy"), 1, "Error: a.npy: No such file\n"),
         (BrokenPipeError(), 1, ""),
         (KeyboardInterrupt(), 130, "Error: interrupted\n"),
-    ],
-)
-def test_expected(capsys: pytest.CaptureFixture[str], error: BaseException, code: int, line: str) -> None:
-    with pytest.raises(SystemExit) as caught, one_line_errors():
-        raise error
-    assert (caught.value.code, capsys.readouterr().err) == (code, line)
+    ]:
+        with pytest.raises(SystemExit) as caught, one_line_errors():
+            raise error
+        assert (caught.value.code, capsys.readouterr().err) == (code, line)
 
 
 @pytest.mark.parametrize("script", ["xsent", "xsent-train", "xsent-export", "xsent-bench"])
-def test_ctrl_c_is_one_line_while_a_command_is_imported(
+def test_ctrl_c_while_importing(
     script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [point] = entry_points(group="console_scripts", name=script)
     monkeypatch.setattr(terminal, "import_module", mock.Mock(side_effect=KeyboardInterrupt))
+    [point] = entry_points(group="console_scripts", name=script)
     with pytest.raises(SystemExit) as caught:
         point.load()()
     assert (caught.value.code, capsys.readouterr().err) == (130, "Error: interrupted\n")
@@ -57,9 +54,7 @@ def test_bugs_keep_their_traceback_and_commands_their_names() -> None:
         command("")
 
 
-def test_rows_are_as_they_are_but_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_and_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     print_row("1", "two \r\n lines")
     assert capsys.readouterr().out == "1\ttwo lines\n"
     row = ("1", "\x1b[31mred\x07 \u200dé\x9b2J")
@@ -67,6 +62,16 @@ def test_rows_are_as_they_are_but_on_a_terminal(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     print_row(*row)
     assert capsys.readouterr().out == "1\t" + row[1] + "\n1\t\\x1b[31mred\\x07 \u200dé\\x9b2J\n"
+    for rows, table in [
+        (
+            [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}],
+            "language      n      p\nfr        1,000   95.0\nmean             100.0",
+        ),
+        ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
+        ([{"a\x1b[2J": "b\x1b[31m\nc"}], "a\\x1b[2J\nb\\x1b[31m c"),  # what files say is not obeyed
+        ([], ""),
+    ]:
+        assert format_table(rows) == table
 
 
 def test_standard_streams_may_be_closed(tmp_path: Path) -> None:
@@ -79,36 +84,16 @@ def test_standard_streams_may_be_closed(tmp_path: Path) -> None:
 def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    with Progress("sentences", 2000, enabled=True) as progress:
-        clock[0] = 10.0
-        progress.advance(500)
-        assert "500 of 2,000 sentences, 50/s, 0:30 left" in capsys.readouterr().err
-    with Progress("sentences", 2000, enabled=True) as progress:
-        progress.start_at(1000)
-        clock[0] = 20.0
-        progress.advance(500)
-        assert "1,500 of 2,000 sentences, 50/s, 0:10 left" in capsys.readouterr().err
-        clock[0] = 10.0
+    for start, told in ((0, "500 of 2,000 sentences, 50/s, 0:30"), (1000, "1,500 of 2,000 sentences, 50/s, 0:10")):
+        with Progress("sentences", 2000, enabled=True) as progress:
+            progress.start_at(start)
+            clock[0] += 10.0
+            progress.advance(500)
+            assert f"{told} left" in capsys.readouterr().err
     with Progress("lines", enabled=True) as progress:
         assert list(progress.count("abc")) == ["a", "b", "c"]
-        clock[0] = 11.0
+        clock[0] += 1.0
     assert capsys.readouterr().err.endswith("3 lines, 3/s\n")
     with Progress("lines") as progress:  # no terminal
         progress.advance()
     assert not capsys.readouterr().err
-
-
-ROWS = [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}]
-
-
-@pytest.mark.parametrize(
-    ("rows", "table"),
-    [
-        (ROWS, "language      n      p\nfr        1,000   95.0\nmean             100.0"),
-        ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
-        ([{"a\x1b[2J": "b\x1b[31m\nc"}], "a\\x1b[2J\nb\\x1b[31m c"),  # what files say is not obeyed
-        ([], ""),
-    ],
-)
-def test_columns_line_up(rows: list[dict[str, object]], table: str) -> None:
-    assert format_table(rows) == table

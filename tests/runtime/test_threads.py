@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from commands import write_files
+from commands import raises, write_files
 
 from xsent.backends import threads
 from xsent.backends.threads import OneThread, available_cpus, ordered_map
@@ -20,9 +20,8 @@ BOX, V1 = "sys/fs/cgroup/a", "sys/fs/cgroup/cpu/cpu.cfs"
 V1_GROUPS = "3:memory:/docker/x\n2:cpu,cpuacct:/docker/x\n"
 
 
-@pytest.mark.parametrize(
-    ("groups", "quotas", "cpus"),
-    [
+def test_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases: list[tuple[str | None, dict[str, str], int]] = [
         (None, {}, 8),
         *(
             ("0::/a/b\n", {f"{BOX}/b/cpu.max": f"{quota} 100000"}, cpus)
@@ -31,17 +30,15 @@ V1_GROUPS = "3:memory:/docker/x\n2:cpu,cpuacct:/docker/x\n"
         ("0::/a/b\n", {f"{BOX}/cpu.max": "300000 100000", f"{BOX}/b/cpu.max": "500000 100000"}, 3),
         (V1_GROUPS, {f"{V1}_quota_us": "-1", f"{V1}_period_us": "100000"}, 8),
         (V1_GROUPS, {f"{V1}_quota_us": "400000", f"{V1}_period_us": "100000"}, 4),
-    ],
-)
-def test_cpus_of_a_container(
-    groups: str | None, quotas: dict[str, str], cpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    ]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    write_files(tmp_path, quotas if groups is None else {"proc/self/cgroup": groups, **quotas})
-    assert available_cpus(tmp_path) == cpus
+    for number, (groups, quotas, cpus) in enumerate(cases):
+        root = tmp_path / str(number)
+        write_files(root, quotas if groups is None else {"proc/self/cgroup": groups, **quotas})
+        assert available_cpus(root) == cpus, quotas
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert available_cpus(tmp_path) == 1
+    assert available_cpus(root) == 1
 
 
 def test_first_error_comes_in_order_and_threads_end() -> None:
@@ -52,8 +49,7 @@ def test_first_error_comes_in_order_and_threads_end() -> None:
 
     results = ordered_map(work, range(100), 2)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(ValueError, match="item 3"):
-        next(results)
+    raises(ValueError, "item 3", next, results)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("xsent")]
 
 
@@ -78,9 +74,6 @@ def test_one_inside_and_as_before_outside_also_after_an_error(one_thread: OneThr
     with pytest.raises(ValueError, match="matmul"), one_thread:
         np.ones((2, 3)) @ np.ones((2, 3))
     assert one_thread.threads() == before
-
-
-def test_the_last_one_out_sets_it_back(one_thread: OneThread) -> None:
     before, inside = one_thread.threads(), threading.Barrier(4)
 
     def work(_: int) -> int:

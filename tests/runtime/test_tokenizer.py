@@ -4,6 +4,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from commands import raises
 
 from xsent.clean import remove_format
 from xsent.errors import BundleError
@@ -26,16 +27,13 @@ def test_the_model_normalises_and_adds_no_marks(tokenizer: Tokenizer) -> None:
 
 
 def test_format_characters_are_no_part_of_a_text(tokenizer: Tokenizer) -> None:
-    assert tokenizer.encode("\ufeffDie Sau\u00adna ist ge\u200böff\u2060net.\u202c") == tokenizer.encode(
-        "Die Sauna ist geöffnet."
-    )
+    marked, plain = "\ufeffDie Sau\u00adna ist ge\u200böff\u2060net.\u202c", "Die Sauna ist geöffnet."
+    assert tokenizer.encode(marked) == tokenizer.encode(plain)
     assert tokenizer.encode("\u200b\u200d") == []
     assert tokenizer.encode("👩\u200d👧") == tokenizer.encode("👩👧")
     assert tokenizer.encode("❤\ufe0f") != tokenizer.encode("❤")  # a piece of the vocabulary
-    kept = {
-        chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf" and remove_format(chr(code))
-    }
-    names = [unicodedata.name(sign) for sign in kept]
+    signs = map(chr, range(0x110000))
+    names = [unicodedata.name(sign) for sign in signs if unicodedata.category(sign) == "Cf" and remove_format(sign)]
     assert all(name.startswith(("ARABIC ", "SYRIAC ", "KAITHI ", "EGYPTIAN ")) for name in names)
     for ordinary in ("Anna", "Über 漢字 ё", "é", "a\u0301", "☕\ufe0f", "\t\n\x07"):
         assert remove_format(ordinary) is ordinary
@@ -45,10 +43,7 @@ def test_what_is_no_model_and_no_text(tokenizer: Tokenizer, tmp_path: Path) -> N
     for name, content in (("missing", None), ("empty", b""), ("other", b"not a model")):
         if content is not None:
             (tmp_path / name).write_bytes(content)
-        with pytest.raises(BundleError, match=f"{name}: not a SentencePiece model"):
-            Tokenizer(tmp_path / name)
+        raises(BundleError, f"{name}: not a SentencePiece model", Tokenizer, tmp_path / name)
     for text in (b"Anna", None, 7, ["Anna"]):
-        with pytest.raises(TypeError, match=f"expected str, got {type(text).__name__}"):
-            tokenizer.encode(text)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"lone surrogate.* at 3"):
-        tokenizer.encode("abc\ud800")
+        raises(TypeError, f"expected str, got {type(text).__name__}", tokenizer.encode, text)
+    raises(ValueError, r"lone surrogate.* at 3", tokenizer.encode, "abc\ud800")

@@ -5,28 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import raises
 from toy_documents import Letters
 
-from xsent.classification.topics import (
-    TEST_FILES,
-    TRAIN_FILES,
-    Cell,
-    Examples,
-    accuracy_rows,
-    confusion_rows,
-    read_examples,
-    topic_files,
-    transfer,
-)
+from xsent.classification import topics
+from xsent.classification.topics import Cell, Examples, accuracy_rows, confusion_rows, read_examples, transfer
 from xsent.errors import DataError
 
 LOWER = Examples("lower", ["a", "b"] * 6, ["aaaax", "bbbby"] * 6)
 UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
 
 
-@pytest.mark.parametrize(
-    ("content", "columns", "message"),
-    [
+def test_files_and_sets_that_cannot_be_used(tmp_path: Path) -> None:
+    for content, columns, message in [
         ("a text\n", None, r"bad\.tsv:1: 1 fields, expected label and one or two texts.*--columns"),
         ("a\tb\nc\n", None, r"bad\.tsv:2: 1 fields, expected 2 as in line 1"),
         ("x\ta\t\n", None, r"bad\.tsv: no examples"),
@@ -34,57 +25,20 @@ UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
         ("topic\ttext\na\tb\nc\n", ["topic", "text"], r"bad\.tsv:3: 1 fields"),
         ("topic\ttext\n", ["topic", "text"], r"bad\.tsv: no examples"),
         ("", None, r"bad\.tsv: no examples"),
-    ],
-)
-def test_a_file_that_cannot_be_used(tmp_path: Path, content: str, columns: list[str] | None, message: str) -> None:
-    file = tmp_path / "bad.tsv"
-    file.write_text(content)
-    with pytest.raises(DataError, match=message):
-        read_examples(file, columns)
-
-
-def test_rows_without_a_label_or_a_text_are_left_out(tmp_path: Path) -> None:
-    file = tmp_path / "a.tsv"
-    file.write_text("a\tb\n\tb\na\t \n")
-    with pytest.warns(UserWarning, match="2 of 3 rows have no label or no text"):
-        assert read_examples(file) == Examples(str(file), ["a"], ["b"])
-
-
-def test_folders_of_languages(tmp_path: Path) -> None:
-    for name in ("german.train.1000", "english.train.1000", "english.train.2000", "english.dev", "english.test"):
-        (tmp_path / name).touch()
-    (tmp_path / "fr").mkdir()
-    (tmp_path / "fr" / "test.tsv").touch()
-    trains = {language: tmp_path / f"{language}.train.1000" for language in ("english", "german")}
-    tests = {"english": tmp_path / "english.test", "fr": tmp_path / "fr" / "test.tsv"}
-    assert [topic_files(tmp_path, files) for files in (TRAIN_FILES, TEST_FILES)] == [trains, tests]
-    with pytest.raises(DataError, match=r"no LANG\.train\.1000 or LANG/train\.tsv in this folder"):
-        topic_files(tmp_path / "fr", TRAIN_FILES)
-
-
-def test_a_text_without_words_is_counted_as_unknown() -> None:
-    silent = Examples("silent", ["a", "b"], ["...", "bb"])
-    _, (cell,) = transfer(Letters(), {"lower": LOWER}, {"silent": silent}, seeds=1)
-    assert cell.confusion.tolist() == [[[0, 0, 1], [0, 1, 0]]]
-    assert cell.accuracy == 50
-    assert confusion_rows("ab", [cell])[0] == {"label": "a", "a": 0, "b": 0, "unknown": 100}
-
-
-@pytest.mark.parametrize(
-    ("train", "test", "message"),
-    [
+    ]:
+        file = tmp_path / "bad.tsv"
+        file.write_text(content)
+        raises(DataError, message, read_examples, file, columns)
+    for train, test, message in [
         ({"x": Examples("one.tsv", ["a"] * 2, ["a"] * 2)}, {"y": Examples("y", ["a"], ["a"])}, "one.tsv: all examples"),
         ({"x": Examples("x.tsv", ["a", "a", "b"], ["a"] * 3)}, {"y": UPPER}, "x.tsv: only one example is labelled 'b'"),
         ({"x": LOWER}, {"y": Examples("y.tsv", ["c"], ["c"])}, r"y\.tsv: label 'c' is not in both this file and lower"),
         ({"x": LOWER, "y": Examples("y.tsv", ["a"], ["a"])}, {"y": UPPER}, r"y\.tsv: label 'b' is not in both"),
-    ],
-)
-def test_sets_that_do_not_fit(train: dict[str, Examples], test: dict[str, Examples], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        transfer(Letters(), train, test)
+    ]:
+        raises(DataError, message, transfer, Letters(), train, test)
 
 
-def test_files_as_mldoc_lays_them_out_of_pairs_and_with_columns(tmp_path: Path) -> None:
+def test_labelled_files_and_folders(tmp_path: Path) -> None:
     file = tmp_path / "english.train.1000"
     file.write_text("CCAT\tShares rose.\nGCAT\tA storm\u2028came.\n")
     examples = read_examples(file)
@@ -97,8 +51,21 @@ def test_files_as_mldoc_lays_them_out_of_pairs_and_with_columns(tmp_path: Path) 
     assert read_examples(file, ["topic", "text"]) == Examples(str(file), ["cats"], ["one"])
     assert read_examples(file, ["topic", "more", "text"]) == Examples(str(file), ["cats"], ["two", "one"])
     for columns in (["label"], ["a", "b", "c", "d"]):
-        with pytest.raises(ValueError, match="expected those of the label and of one or two texts"):
-            read_examples("unread", columns)
+        raises(ValueError, "expected those of the label and of one or two texts", read_examples, "unread", columns)
+    file = tmp_path / "a.tsv"
+    file.write_text("a\tb\n\tb\na\t \n")
+    with pytest.warns(UserWarning, match="2 of 3 rows have no label or no text"):
+        assert read_examples(file) == Examples(str(file), ["a"], ["b"])
+    for name in ("german.train.1000", "english.train.1000", "english.train.2000", "english.dev", "english.test"):
+        (tmp_path / name).touch()
+    (tmp_path / "fr").mkdir()
+    (tmp_path / "fr" / "test.tsv").touch()
+    trains = {language: tmp_path / f"{language}.train.1000" for language in ("english", "german")}
+    tests = {"english": tmp_path / "english.test", "fr": tmp_path / "fr" / "test.tsv"}
+    found = [topics.topic_files(tmp_path, files) for files in (topics.TRAIN_FILES, topics.TEST_FILES)]
+    assert found == [trains, tests]
+    with pytest.raises(DataError, match=r"no LANG\.train\.1000 or LANG/train\.tsv in this folder"):
+        topics.topic_files(tmp_path / "fr", topics.TRAIN_FILES)
 
 
 def test_transfer_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,6 +83,11 @@ def test_transfer_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     pairs = Examples("pairs.tsv", ["a", "b"] * 3, ["a", "b"] * 6)
     with pytest.raises(ValueError, match=r"expected vectors \[n, 2, 26\]"):  # pairs are not tested on texts
         transfer(Letters(), {"pairs": pairs}, {"upper": UPPER}, seeds=1)
+    silent = Examples("silent", ["a", "b"], ["...", "bb"])
+    _, (cell,) = transfer(Letters(), {"lower": LOWER}, {"silent": silent}, seeds=1)
+    assert cell.confusion.tolist() == [[[0, 0, 1], [0, 1, 0]]]
+    assert cell.accuracy == 50
+    assert confusion_rows("ab", [cell])[0] == {"label": "a", "a": 0, "b": 0, "unknown": 100}
 
 
 def cell(train: str, test: str, *rights: int) -> Cell:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import file_names
+from commands import file_names, raises
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from indexes import Replay, Stop, encoder, made, path
@@ -48,6 +48,11 @@ def test_documents_come_change_and_go(path: Path, encoder: SentenceEncoder) -> N
     SearchIndex(path).verify()
     update_index(path, [], encoder, remove=["a"])
     assert SearchIndex(path).search(encoder, ["Frank"], words=True) == [[]]
+    update_index(path, [document("a", "1", "2"), document("b", "3")], REPLAY, force=True)
+    opened = SearchIndex(path)
+    update_index(path, [document("b", "3", "4", stamp="2")], REPLAY, remove=["a"])
+    (hits,) = opened.search(REPLAY, ["1"])
+    assert sorted(hit.text for hit in hits) == ["3", "4"]
 
 
 def test_a_passage_is_found_by_its_context_too(path: Path, encoder: SentenceEncoder) -> None:
@@ -56,21 +61,16 @@ def test_a_passage_is_found_by_its_context_too(path: Path, encoder: SentenceEnco
     index = SearchIndex(path)
     (found,) = index.search(encoder, ["wi fi"], k=9, words=True)
     assert found[0].line == 3
-    assert {hit.line: (hit.text, hit.context) for hit in found} == {
-        1: ("blue-otter", ""),
-        3: ("Anna sees Boris.", "Home › Wi-Fi"),
-        7: ("David\x1fElena", "a\x1fb"),
-    }
+    expected = {(1, "blue-otter", ""), named[0], named[2]}
+    assert {(hit.line, hit.text, hit.context) for hit in found} == expected
     update_index(path, [document("b", "Home › Wi-Fi: Anna sees Boris.")], encoder)  # the same vector, by its rule
     (found,) = SearchIndex(path).search(encoder, ["Home › Wi-Fi: Anna sees Boris."], k=2, words=False)
     assert {hit.source for hit in found} == {"a", "b"} and found[0].score == found[1].score
     SearchIndex(path).verify()
 
 
-OPERATIONS = st.lists(
-    st.tuples(st.sampled_from("abcd"), st.lists(st.integers(0, 99).map(str) | st.just(""), max_size=4), st.booleans()),
-    max_size=12,
-)
+PASSAGES = st.lists(st.integers(0, 99).map(str) | st.just(""), max_size=4)
+OPERATIONS = st.lists(st.tuples(st.sampled_from("abcd"), PASSAGES, st.booleans()), max_size=12)
 
 
 @settings(max_examples=15, deadline=None)
@@ -99,20 +99,12 @@ def test_removed_rows_are_given_free(path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("xsent.search.write._WORTH_COMPACTING", 20)
     monkeypatch.setattr("xsent.search.write.SAVE_EVERY", 4)
     sizes = []
-    for number in range(30):
+    for number in range(12):
         update_index(path, [document("a", *map(str, range(10)), stamp=str(number)), document("b", "99")], REPLAY)
         sizes.append((path / "vectors.f16").stat().st_size // 16)
-    assert max(sizes) <= 40 and SearchIndex(path).documents() == {"a": "29", "b": "1"}
+    assert max(sizes) <= 40 and SearchIndex(path).documents() == {"a": "11", "b": "1"}
     assert file_names(path.parent) == {path.name}
     SearchIndex(path).verify()
-
-
-def test_an_open_index_goes_on_while_documents_go(path: Path) -> None:
-    update_index(path, [document("a", "1", "2"), document("b", "3")], REPLAY)
-    opened = SearchIndex(path)
-    update_index(path, [document("b", "3", "4", stamp="2")], REPLAY, remove=["a"])
-    (hits,) = opened.search(REPLAY, ["1"])
-    assert sorted(hit.text for hit in hits) == ["3", "4"]
 
 
 @pytest.mark.parametrize("error", [Stop, KeyboardInterrupt])
@@ -125,8 +117,7 @@ def test_what_is_cut_short_comes_again(path: Path, error: type[BaseException], m
                 raise error
             yield document(f"d{number}", *(str(10 * number + place) for place in range(3)))
 
-    with pytest.raises(error):
-        update_index(path, documents(5), REPLAY)
+    raises(error, "^$", update_index, path, documents(5), REPLAY)
     SearchIndex(path).verify()
     complete = {name for name, stamp in SearchIndex(path).documents().items() if stamp}
     assert complete and complete <= {f"d{number}" for number in range(5)}
@@ -144,71 +135,32 @@ def test_lines_and_documents_keep_apart(path: Path, made: Path, encoder: Sentenc
     with pytest.raises(DataError, match="an index of documents, as xsent notes makes; name another for lines"):
         extend_index(made, ["Anna"], encoder)
     assert texts(made) == {"a": ["Clara sees Zoe."]}
-
-
-def test_words_are_joined_with_meaning(path: Path) -> None:
-    names = {"1": "about the cat", "2": "the XK-42 manual", "3": "about dogs"}
-
-    class Named(Replay):
-        def encode(self, texts: list[str], **_: object) -> Any:  # noqa: ANN401
-            keys = {text: key for key, text in names.items()}
-            return super().encode([keys.get(text, "4") if text else "" for text in texts])
-
-    named: Any = Named(RANDOM)
-    update_index(path, [document("a", *names.values())], named)
-    index = SearchIndex(path)
-    plain, joined = (index.search(named, ["where is XK-42?"], k=3, words=words)[0] for words in (False, True))
-    scores = {hit.text: hit.score for hit in plain}
-    scores["the XK-42 manual"] += 0.5  # no passage has "where" or "is": they do not count
-    assert {hit.text: hit.score for hit in joined} == pytest.approx(scores, abs=1e-6)
-    assert [hit.text for hit in joined] == sorted(scores, key=lambda text: -scores[text])
-    for query in ('"', "NEAR(", "* - ^", "\x00", "'); DROP TABLE words"):
-        assert len(index.search(named, [query], words=True)[0]) == 3
-
-
-def test_it_is_bound_to_its_encoder_and_to_one_writer(path: Path, encoder: SentenceEncoder) -> None:
-    update_index(path, [document("a", "1")], REPLAY)
-    with pytest.raises(FingerprintError, match=REPLAY.fingerprint):
-        update_index(path, [document("a", "1")], encoder)
-
-    def documents() -> Iterator[Document]:
-        with pytest.raises(DataError, match="another process is writing it"):
-            update_index(path, [], REPLAY)
-        yield document("b", "2")
-
-    update_index(path, documents(), REPLAY)
-
-    def forced() -> Iterator[Document]:
-        with pytest.raises(DataError, match="another process is writing it"):
-            update_index(path, [], REPLAY, force=True)
-        yield document("c", "3")
-
-    update_index(path, forced(), REPLAY)
-    assert texts(path) == {"a": ["1"], "b": ["2"], "c": ["3"]}
-    letters = path.with_name("letters")
-    letters.mkdir()
-    (letters / "a.txt").write_text("dear")
-    with pytest.raises(DataError, match=r"letters: holds a\.txt"):
-        update_index(letters, [], REPLAY)
-
-
-def test_a_name_that_comes_twice_and_a_line_before_the_first_are_refused(path: Path) -> None:
-    for documents, message in (
-        ([document("a", "1"), document("a", "2")], "document 'a' comes twice"),
-        ([Document("a", "1", [(0, "1")])], "document 'a': line 0; they are counted from 1"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            update_index(path, documents, REPLAY)
-    update_index(path, [document("a", "5")], REPLAY)
-    assert texts(path)["a"] == ["5"]
-    with pytest.raises(ValueError, match="k = 0 must be at least 1"):
-        SearchIndex(path).search(REPLAY, ["1"], k=0, words=True)
-
-
-def test_text_that_the_model_does_not_know_is_told(path: Path, encoder: SentenceEncoder) -> None:
     # Said where a stream of vectors ends; one that is dropped half-way swallows Ctrl-C as well.
     with pytest.warns(UnknownTextWarning, match="1 of 1"):
         update_index(path, [document("a", "ሰላም ለዓለም")], encoder)
+
+
+def test_what_is_refused(path: Path, encoder: SentenceEncoder) -> None:
+    update_index(path, [document("a", "1")], REPLAY)
+    raises(FingerprintError, REPLAY.fingerprint, update_index, path, [document("a", "1")], encoder)
+
+    def documents(name: str, force: bool) -> Iterator[Document]:
+        raises(DataError, "another process is writing it", update_index, path, [], REPLAY, force=force)
+        yield document(name, "2")
+
+    for name, force in (("b", False), ("c", True)):
+        update_index(path, documents(name, force), REPLAY)
+    assert texts(path) == {"a": ["1"], "b": ["2"], "c": ["2"]}
+    letters = path.with_name("letters")
+    letters.mkdir()
+    (letters / "a.txt").write_text("dear")
+    raises(DataError, r"letters: holds a\.txt", update_index, letters, [], REPLAY)
+    twice, early = [document("a", "1"), document("a", "2")], [Document("a", "1", [(0, "1")])]
+    raises(ValueError, "document 'a' comes twice", update_index, path, twice, REPLAY)
+    raises(ValueError, "document 'a': line 0; they are counted from 1", update_index, path, early, REPLAY)
+    update_index(path, [document("a", "5")], REPLAY)
+    assert texts(path)["a"] == ["5"]
+    raises(ValueError, "k = 0 must be at least 1", SearchIndex(path).search, REPLAY, ["1"], k=0, words=True)
 
 
 def test_an_update_closes_what_it_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,14 +204,14 @@ def calibrate(scores: ArrayLike, wrong: ArrayLike, precision: float) -> Threshol
     return Threshold(float(thresholds[lowest]), float(estimates[lowest]), int(accepted[lowest]), len(given))
 
 
-def shuffled_pairs(src_rows: ArrayLike, trg_rows: ArrayLike, *, seed: int = 0) -> tuple[Ints, Ints]:
+def shuffled_pairs(src_rows: ArrayLike, trg_rows: ArrayLike) -> tuple[Ints, Ints]:
     """Pair the source rows of p pairs with target rows of other pairs; equal sentences must share a row.
 
     About 100,000 pairs, or p if that is more, and at most p (p - 1); none of them is a given pair.
     """
     src = np.asarray(src_rows, np.int64)
     trg = np.asarray(trg_rows, np.int64)
-    order = np.random.default_rng(seed).permutation(len(src))
+    order = np.random.default_rng(0).permutation(len(src))
     turns = min(len(src) - 1, max(1, _SHUFFLED // max(1, len(src))))
     left = np.tile(src[order], max(0, turns))
     right = np.concatenate([trg[:0], *(trg[np.roll(order, turn)] for turn in range(1, turns + 1))])
