@@ -30,6 +30,7 @@ from xsent.encoder import LongSentenceWarning, SentenceEncoder
 if find_spec("torch") and find_spec("onnx"):
     import torch
     from tiny_bert import write_student, write_tiny_bert
+    from trainings import train
 
     from xsent_export.export import export
     from xsent_export.options import ExportOptions
@@ -232,7 +233,13 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recipe of a training on its layers, with pairs and English text beside it."""
     return write_student(tmp_path_factory.mktemp("student"))
+
+
+@pytest.fixture(scope="session")
+def learnt(student: Path, bert: Path) -> Path:
+    """The last checkpoint of an uninterrupted training of it; those of the stages before lie beside it."""
+    return train(student, student.parent / "whole", teacher=bert)

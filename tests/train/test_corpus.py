@@ -6,14 +6,12 @@ from pathlib import Path
 import pytest
 
 from xsent.errors import DataError
-from xsent_train.data.corpus import Corpus, Pair
+from xsent_train.data.corpus import Corpus, Pair, parse_line
 
 GOOD = "talk\tde\tThe cat sleeps.\tDie Katze schläft.\n"
 
 
-def test_bad_lines_are_skipped_counted_and_reported_with_their_number(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_bad_lines_are_skipped_counted_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, good = tmp_path / "bad.tsv", GOOD.encode()
     path.write_bytes(good + b"no tab at all\n" + b"talk\tde\tbyte \xff\tx\n" + b"talk\tde\t\tx\n" + good)
     assert len(list(Corpus([path]))) == 2
@@ -28,15 +26,15 @@ def test_bad_lines_are_skipped_counted_and_reported_with_their_number(
     assert "1000 1 fields instead of 4" in caplog.records[-1].message
 
 
-def test_a_line_of_two_fields_is_english_alone_and_of_no_language(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_line_of_fewer_fields_is_a_sentence_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "a.tsv").write_text("wiki\tRain fell.\n" + GOOD + "wiki\t \n", encoding="utf-8")
     corpus = Corpus([tmp_path / "a.tsv"], frozenset(["fr"]))
     (alone,) = corpus
     assert alone == Pair("wiki", "en", "Rain fell.", "") and alone.alone and alone.cell == ("wiki", "en")
     assert caplog.records[-1].message == "skipped bad lines: 1 an empty field"
     assert not Pair("talk", "en", "Hello.", "Hi.").alone  # a paraphrase is a pair
+    other = parse_line(b"talk\tfr\tIl pleut.\n")
+    assert other == Pair("talk", "fr", "Il pleut.", "") and other.cell == ("talk", "fr alone")
     (tmp_path / "a.tsv").write_text(GOOD + GOOD.replace("\tde\t", "\tfr\t"), encoding="utf-8")
     assert [pair.language for pair in corpus] == ["fr"]
 
@@ -51,9 +49,7 @@ def test_a_line_of_two_fields_is_english_alone_and_of_no_language(
         ("not.tsv.gz", b"not gzip", "damaged"),
     ],
 )
-def test_files_that_hold_no_pairs_are_an_error_with_their_name(
-    tmp_path: Path, name: str, content: bytes | None, message: str
-) -> None:
+def test_files_that_hold_no_pairs_are_named(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from commands import assert_refused
+from commands import assert_refused, file_names
 from trainings import command
 
 from xsent.errors import MissingExtraError
@@ -40,22 +40,16 @@ def line(language: str, translation: str, english: str = ENGLISH) -> bytes:
     return f"test\t{language}\t{english}\t{translation}\n".encode()
 
 
-@pytest.mark.parametrize(
-    ("text", "width", "words", "letters"),
-    [
+def test_a_text_is_measured() -> None:
+    for text, width, words, letters in (
         ("Grüß Gott!", 9, 2, {"LATIN": 8}),
         ("你好，世界 42", 12, 2, {"CJK": 8}),  # ten columns of double width are two words
         ("カード", 6, 1, {"KATAKANA": 6}),
         ("Ｗi-Fi²", 7, 1, {"LATIN": 5}),  # a full-width letter is a Latin one, twice as wide
         ("ฉันรักคุณฉันรักคุณฉันรักคุณฉัน", 30, 3, {"THAI": 20}),  # no spaces: a word in ten columns
         ("12 + 30", 5, 3, {}),
-    ],
-)
-def test_a_text_is_measured(text: str, width: int, words: int, letters: dict[str, int]) -> None:
-    assert read_script(text) == (width, words, letters)
-
-
-def test_share_of_the_letters_in_the_scripts_of_a_language() -> None:
+    ):
+        assert read_script(text) == (width, words, letters)
     assert read_script("Linux の使い方").share("ja") == 8 / 13  # four letters, twice as wide as the five of Linux
     assert [read_script("Добрый день").share(language) for language in ("ru", "fr")] == [1, 0]
     assert read_script("2 + 2 = 4").share("fr") == 0
@@ -68,12 +62,8 @@ def test_share_of_the_letters_in_the_scripts_of_a_language() -> None:
     [
         *((language, ENGLISH, text, None) for language, text in GOOD.items()),
         ("fr", "No.", "Non.", None),  # short ones stay
-        ("de", "Tom is right.", "Tom hat recht.", None),
-        ("de", "Hi!", "Hallo!", None),
         ("es", "Paris", "París", None),
-        ("it", "Print", "Stampa", None),
         ("nl", "Thanks, Tom.", "Bedankt, Tom.", None),
-        ("ja", "Thank you.", "ありがとう。", None),
         ("zh", "Save file", "保存文件", None),
         ("fr", ENGLISH, f" {ENGLISH.upper()} ", Reason.IDENTICAL),
         ("fr", ENGLISH * 10, GOOD["fr"] * 10, Reason.LENGTH),
@@ -81,15 +71,12 @@ def test_share_of_the_letters_in_the_scripts_of_a_language() -> None:
         ("zh", "The bridge.", GOOD["zh"] * 2, Reason.RATIO),
         ("fr", ENGLISH, GOOD["ru"], Reason.SCRIPT),
         ("ja", ENGLISH, "The old bridge is closed until next summer.", Reason.SCRIPT),
-        ("zh", GOOD["zh"], ENGLISH, Reason.SCRIPT),
         ("fr", "2 + 2", "2+2 = 4", Reason.SCRIPT),  # nothing to learn a language from
         ("fr", ENGLISH, GOOD["de"], Reason.LANGUAGE),
         ("de", ENGLISH, "The old bridge on this river stays closed until summer.", Reason.LANGUAGE),
-        ("de", GOOD["fr"], GOOD["de"], Reason.LANGUAGE),
         ("fr", GOOD["fr"], ENGLISH, Reason.LANGUAGE),
         ("ja", ENGLISH, "河上的旧桥要关闭到明年夏天。", Reason.LANGUAGE),
         ("en", ENGLISH, "", None),  # English alone is judged by itself
-        ("en", ENGLISH * 10, "", Reason.LENGTH),
         ("en", GOOD["ru"], "", Reason.SCRIPT),
         ("en", GOOD["de"], "", Reason.LANGUAGE),
         ("fr-CA", ENGLISH, GOOD["fr"], None),  # a language with a region is the language
@@ -117,11 +104,7 @@ def test_the_limits_themselves_are_allowed() -> None:
         ("a cat and", "die da", None),  # 7 columns and 5
     ):
         assert keep(Pair("test", "de", english, translation)) is reason
-
-
-def test_the_odds_decide_on_a_doubtful_sentence() -> None:
-    odds = Identifier().odds("Tom es vulnerable.", "es")
-    assert 1 < odds < 10  # another Romance language is a little more probable
+    assert 1 < Identifier().odds("Tom es vulnerable.", "es") < 10  # another Romance language is a little more probable
     pair = Pair("test", "es", "Tom is vulnerable.", "Tom es vulnerable.")
     assert PairFilter(Rules(max_odds=1.0))(pair) is Reason.LANGUAGE
     assert PairFilter(Rules(max_odds=10.0))(pair) is None
@@ -203,16 +186,14 @@ def test_the_command_keeps_lines_and_says_what_went(corpus: Path) -> None:
 
 
 @pytest.mark.parametrize(("suffix", "unpack"), [(".gz", gzip.decompress), (".xz", lzma.decompress)])
-def test_packed_and_from_standard_input(
-    corpus: Path, suffix: str, unpack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain, packed, again = (Path(name) for name in ("kept.tsv", f"kept{suffix}", f"again{suffix}"))
-    assert run(corpus, plain)[0] == 0
-    for path in (packed, again):
+def test_packed(corpus: Path, suffix: str, unpack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = [Path(f"{name}{suffix}") for name in ("kept", "again")]
+    for path in packed:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(corpus.read_bytes())))
         assert run("-", path)[0] == 0
-    assert unpack(packed.read_bytes()) == plain.read_bytes()
-    assert packed.read_bytes() == again.read_bytes()
+    lines = corpus.read_bytes().splitlines(keepends=True)
+    assert [unpack(path.read_bytes()) for path in packed] == [lines[0] + lines[2] + lines[4]] * 2
+    assert packed[0].read_bytes() == packed[1].read_bytes()
 
 
 def test_nothing_is_replaced_without_force(corpus: Path) -> None:
@@ -232,22 +213,17 @@ def test_nothing_is_replaced_without_force(corpus: Path) -> None:
     ("content", "options", "message"),
     [
         (b"", [], "empty; expected source, language, English, translation"),
-        (b"fr\ttest\tYes.\tOui.\n", [], "no pair kept (no language code in the second field: 1); nothing written"),
-        (b"bad\n", [], "no pair kept (1 fields instead of 4, 3 or 2: 1); nothing written"),
-        (line("fr", GOOD["de"]), [], "no pair kept (wrong language: 1); nothing written"),
+        (b"bad\nfr\ttest\tYes.\tOui.\n", [], "no pair kept (1 fields instead of 4, 3 or 2: 1, no language code in"),
         (line("fr", GOOD["fr"]), ["--languages", "it"], "no pair kept (not in it: 1); nothing written"),
     ],
 )
-def test_nothing_kept_is_an_error_and_writes_nothing(
-    tmp_path: Path, content: bytes, options: list[str], message: str
-) -> None:
+def test_nothing_kept_writes_nothing(tmp_path: Path, content: bytes, options: list[str], message: str) -> None:
     path, out = tmp_path / "pairs.tsv", tmp_path / "kept.tsv"
     path.write_bytes(content)
     out.write_text("old")
     arguments = [path, out, "--rejected", tmp_path / "removed.tsv", "--force", *options]
-    assert run(*arguments) == (1, "", f"Error: {path}: {message}\n")
-    assert out.read_text() == "old"
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["kept.tsv", "pairs.tsv"]
+    assert_refused(run(*arguments), f"{path}: {message}")
+    assert out.read_text() == "old" and file_names(tmp_path) == {"kept.tsv", "pairs.tsv"}
 
 
 @pytest.mark.parametrize(
@@ -257,7 +233,6 @@ def test_nothing_kept_is_an_error_and_writes_nothing(
         (["--max-ratio", "0"], "max ratio 0.0: expected 1 or more"),
         (["--max-odds", "nan"], "expected"),
         (["--min-script", "1.5"], "expected"),
-        (["--min-words", "0"], "expected 1 <= min <= max"),
         (["--min-words", "9", "--max-words", "3"], "expected 1 <= min <= max"),
     ],
 )

@@ -51,9 +51,7 @@ def test_pieces_beyond_16_bits(tmp_path: Path, toy_tokenizer: Path) -> None:
     assert store.tokens(new, 1, 9).ids.tolist() == [size - (1 << 16), size - 1]
 
 
-def test_long_sentences_are_cut_invisible_ones_left_out_and_english_alone_has_an_empty_other_side(
-    tmp_path: Path, toy_tokenizer: Path
-) -> None:
+def test_long_sentences_are_cut_and_invisible_ones_left_out(tmp_path: Path, toy_tokenizer: Path) -> None:
     alone = [Pair("wiki", "en", "The cat sleeps.", ""), Pair("wiki", "en", "\u200b", "")]
     invisible = Pair("talk", "de", "\u200b", "Hallo.")
     store = build(tmp_path / "store", toy_tokenizer, [*alone, *PAIRS, invisible, *alone], max_length=6)

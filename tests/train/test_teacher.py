@@ -5,6 +5,7 @@ import json
 import shutil
 from itertools import chain, repeat
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -75,9 +76,7 @@ def test_rows_are_the_unit_vectors_of_the_english_sides(tmp_path: Path, teacher:
     assert np.abs(rows @ exact.T - exact @ exact.T).max() < bound < 5e-4
 
 
-def test_only_what_is_missing_is_encoded_and_equal_sentences_once(
-    tmp_path: Path, teacher: Teacher, encoder: Hashing
-) -> None:
+def test_only_what_is_missing_is_encoded_and_once(tmp_path: Path, teacher: Teacher, encoder: Hashing) -> None:
     teacher_vectors(teacher, PAIRS, every(4), tmp_path, key="k")
     assert encoder.asked == list(dict.fromkeys(PAIRS[i].english for i in every(4)))
     encoder.asked.clear()
@@ -110,9 +109,7 @@ def test_an_interrupted_run_goes_on_after_its_last_batch(
     assert np.allclose(vectors.rows(every(1)), expected(every(1)), atol=1e-3)
 
 
-def test_a_full_disk_keeps_what_was_made(
-    tmp_path: Path, teacher: Teacher, encoder: Hashing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk(tmp_path: Path, teacher: Teacher, encoder: Hashing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(making, "BATCH", 100)
     TeacherVectors(tmp_path / f"teacher-{teacher.identity}", dim=DIM, about=ABOUT)
     full = OSError(errno.ENOSPC, "No space left on device")
@@ -133,6 +130,9 @@ def test_what_is_missing_or_of_another_store_is_named(tmp_path: Path, teacher: T
         teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="other")
     with pytest.raises(DataError, match="pair 251 of the store is not in the corpus"):
         teacher_vectors(teacher, PAIRS[:250], every(1), tmp_path, key="k")
+    broken = SimpleNamespace(encode=lambda texts: np.array([[1.0, 0.0], [np.nan, 0.0]])[: len(texts)])
+    with pytest.raises(DataError, match="teacher broken: its vector of 'two' is not finite"):
+        Teacher(Path("broken"), broken, "x").encode(["one", "two"])
 
 
 @pytest.mark.parametrize("name", ["about.json", "vectors.f16"])
@@ -156,13 +156,6 @@ def test_two_trainings_do_not_write_over_each_other(tmp_path: Path) -> None:
     assert np.array_equal(TeacherVectors(tmp_path / "cache", dim=2, about={}).rows(np.array([1, 3])), [[0, 1], [1, 0]])
 
 
-def test_a_vector_that_is_no_number(encoder: Hashing, monkeypatch: pytest.MonkeyPatch) -> None:
-    teacher = Teacher(Path("broken"), encoder, "x")
-    monkeypatch.setattr(encoder, "encode", lambda sentences: np.array([[1.0, 0.0], [np.nan, 0.0]]))
-    with pytest.raises(DataError, match="teacher broken: its vector of 'two' is not finite"):
-        teacher.encode(["one", "two"])
-
-
 def test_kept_pairs_are_those_of_the_store(toy_tokenizer: Path) -> None:
     codes = [*range(0x300), *range(0x1FF0, 0x2070), *range(0x3000, 0x3170), 0xFE0F, 0xFEFF, 0xFFFD, 0xE0041, 0x1F600]
     odd = [Pair("talk", "de", side, "x") for code in codes for side in (chr(code), f"\u200b{chr(code)}")]
@@ -173,17 +166,14 @@ def test_kept_pairs_are_those_of_the_store(toy_tokenizer: Path) -> None:
     assert len(PAIRS) < len(kept) < len(pairs)
 
 
-def test_a_bundle_teaches(mini_bundle: Path) -> None:
+def test_bundles_and_checkpoints_teach(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
     teacher = open_teacher(mini_bundle)
     assert teacher.dim == 32
     assert teacher.identity == json.loads((mini_bundle / "xsent.json").read_text())["fingerprint"]
     assert np.allclose(np.linalg.norm(teacher.encode(["Anna", "Boris and Clara"]), axis=1), 1)
-
-
-def test_a_checkpoint_teaches_and_its_identity_is_its_files(mini_checkpoint: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(mini_checkpoint, tmp_path / "copy"))
     identity = open_teacher(copy).identity
     assert identity == open_teacher(mini_checkpoint).identity
     edit_json(copy / "checkpoint.json", step=8)
-    assert open_teacher(copy).identity != identity
+    assert open_teacher(copy).identity != identity  # that of its files
     assert open_teacher(copy).encode(["Anna"]).shape == (1, 32)
