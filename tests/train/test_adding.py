@@ -5,7 +5,6 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from itertools import combinations
 from pathlib import Path
 from unittest import mock
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from toy import GREEK
 from trainings import command
 
-from xsent import open_model as models
 from xsent.bundle import TABLE, Bundle
 from xsent.errors import DataError, XsentError
 from xsent.files.text import read_fields
@@ -27,7 +25,7 @@ from xsent_export.export import export
 from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import Checkpoint, load_checkpoint
 from xsent_train.data.corpus import Pair
-from xsent_train.data.preparation import Sample, read_newcomer
+from xsent_train.data.preparation import read_newcomer
 from xsent_train.language import Addition, LanguageComparison, OwnTeacher, add_language, compare_languages
 from xsent_train.teacher.teacher import Teacher, open_teacher
 
@@ -36,6 +34,13 @@ def say(language: str, names: Sequence[str]) -> str:
     """A sentence; in Greek in letters that no old piece has."""
     greek = PHRASES["en"].format(*names).lower().translate(GREEK)
     return greek if language == "el" else PHRASES[language].format(*names)
+
+
+def write_tatoeba(folder: Path, step: int) -> None:
+    """Tests of sentences of each so many."""
+    for language in ("fr", "el"):
+        lines = (f"{say('en', names)}\t{say(language, names)}\n" for names in list(combinations(NAMES, 4))[::step])
+        (folder / f"en-{language}.tsv").write_text("".join(lines))
 
 
 @pytest.fixture(scope="module")
@@ -60,19 +65,20 @@ def added(addition: Addition) -> tuple[Checkpoint, Checkpoint]:
     return add_language(addition, threads=1)
 
 
-@pytest.fixture(scope="module")
-def comparison(added: tuple[Checkpoint, Checkpoint]) -> LanguageComparison:
-    return compare_languages(*added, None)
-
-
-def test_what_was_there_stays_to_the_bit(added: tuple[Checkpoint, Checkpoint]) -> None:
+def test_the_new_language_is_found_and_what_was_there_stays_to_the_bit(added: tuple[Checkpoint, Checkpoint]) -> None:
     before, after = added
-    rows = before.config.vocab_size
     assert after.config == replace(before.config, vocab_size=after.config.vocab_size)
-    assert after.config.vocab_size > rows
+    assert after.config.vocab_size > before.config.vocab_size
     for name, weight in before.weights.items():
         assert torch.equal(after.weights[name][: len(weight)], weight), name
     assert after.tokenizer.read_bytes().startswith(before.tokenizer.read_bytes())
+    comparison = compare_languages(before, after, None)
+    assert list(comparison.changes) == ["fr", "de", "el"]
+    assert comparison.before["el"]["held_out"] < 40 < 80 < comparison.after["el"]["held_out"]
+    for old in ("fr", "de"):
+        assert comparison.pairs[old] > 2 and comparison.changes[old] == {"held_out": 0.0}
+    assert comparison.failures() == []
+    assert comparison.sentences == comparison.same_pieces == comparison.same_vectors > 10
 
 
 def test_a_table_of_4_bits_keeps_them_with_a_language_more(addition: Addition, tmp_path: Path) -> None:
@@ -83,17 +89,6 @@ def test_a_table_of_4_bits_keeps_them_with_a_language_more(addition: Addition, t
     grown = export(after, tmp_path / "grown", replace(asked, precision=None, least_cosine=0.5)).path
     assert Bundle.open(grown).precision == "int4-table"
     assert (grown / TABLE).read_bytes().startswith((small / TABLE).read_bytes())
-
-
-def test_the_new_language_is_found_and_the_old_ones_as_before(comparison: LanguageComparison) -> None:
-    assert list(comparison.changes) == ["fr", "de", "el"]
-    assert comparison.before["el"]["held_out"] < 40
-    assert comparison.after["el"]["held_out"] > 80
-    for old in ("fr", "de"):
-        assert comparison.pairs[old] > 2
-        assert comparison.changes[old] == {"held_out": 0.0}
-    assert comparison.failures() == []
-    assert comparison.sentences == comparison.same_pieces == comparison.same_vectors > 10
 
 
 def test_the_result_is_complete(added: tuple[Checkpoint, Checkpoint], addition: Addition, tmp_path: Path) -> None:
@@ -137,17 +132,14 @@ def test_what_cannot_be_done_is_refused(addition: Addition, added: object, tmp_p
 
 
 @pytest.mark.parametrize(("num_layers", "depths"), [(0, ()), (2, (0, 1, 2))])
-def test_another_encoder_and_pairs_without_old_languages(
+def test_another_encoder_and_pairs_of_no_old_language(
     num_layers: int,
     depths: tuple[int, ...],
     mini_checkpoint: Path,
     make_encoder: MakeEncoder,
     pairs: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    opener = EntryPoint("checkpoint", "xsent_train.checkpoint:open_encoder", models.GROUP)
-    monkeypatch.setattr(models, "entry_points", lambda group: [opener])
     old = load_checkpoint(mini_checkpoint)
     encoder = make_encoder(old.config.vocab_size, num_layers=num_layers, out_scale=0.05, depths=depths)
     for depth in depths:  # in one space
@@ -217,10 +209,7 @@ def test_plain_sentences_are_learnt_from_teachers(taught: tuple[Checkpoint, Chec
     comparison = compare_languages(before, after, None)
     assert comparison.rows() == [] and comparison.failures() == []
     assert [note[:20] for note in comparison.notes()[1:]] == ["no old language was ", "el was not measured:"]
-    for language in ("el", "fr"):  # of sentences that were not in the text
-        unseen = list(combinations(NAMES, 4))[::5]
-        lines = (f"{say('en', names)}\t{say(language, names)}\n" for names in unseen)
-        (tmp_path / f"en-{language}.tsv").write_text("".join(lines))
+    write_tatoeba(tmp_path, step=5)  # of sentences that were not in the text
     comparison = compare_languages(before, after, tmp_path)
     assert comparison.after["el"]["xx_en"] > 50 > 10 > comparison.before["el"]["xx_en"]
     assert comparison.changes["fr"] == {"xx_en": 0, "en_xx": 0}
@@ -298,21 +287,12 @@ def test_english_alone_says_what_must_be_read_as_before(pairs: Path, tmp_path: P
     assert not any(pair.alone for pair in new.held_out) and (new.found, new.plain) == (495, 0)
 
 
-def test_a_sample_is_the_smallest_ranks() -> None:
-    sample = Sample[str](3)
-    for rank in (5, 9, 1, 7, 3, 8, 2, 1):
-        sample.add((rank,), f"item {rank}")
-    assert sample.items() == ["item 1", "item 2", "item 3"]
-
-
 def test_the_command(addition: Addition, added: object, tmp_path: Path) -> None:
     options = ["--language", "el", "--out", addition.out, "--pieces", 400, "--pairs-seen", 4_000, "--threads", 1]
     arguments = ["add-language", addition.model, addition.pairs, *options]
     tatoeba = tmp_path / "tatoeba"
     tatoeba.mkdir()
-    for language in ("fr", "el"):
-        lines = (f"{say('en', names)}\t{say(language, names)}\n" for names in list(combinations(NAMES, 4))[::30])
-        (tatoeba / f"en-{language}.tsv").write_text("".join(lines))
+    write_tatoeba(tatoeba, step=30)
     code, out, err = command(*arguments, "--tatoeba", tatoeba)
     assert code == 0, err
     heading, *rows = out.splitlines()

@@ -45,23 +45,18 @@ def test_what_is_no_bert_to_take_layers_from(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_a_recipe_that_does_not_fit_the_teacher(student: Path, bert: Path, tmp_path: Path) -> None:
+    wrong = student.with_name("wrong.toml")
+    for old, new, message in (
         ("teacher_layers = [0, 2]", "teacher_layers = [0, 3]", "has layers 0 to 2; teacher_layers names 3"),
-        ("[16, 32]", "[16, 48]", "has 32 dimensions: prefixes of stage 'frozen' must be above 0 and end with dim = 32"),
+        ("[16, 32]", "[16, 48]", "prefixes of stage 'frozen' must be above 0 and end with dim = 32"),
         ("max_length = 24", "max_length = 39", "reads 38 tokens; max_length = 39 must be at most that"),
         ("teacher_layers = [0, 2]", "dim = 32\nnum_heads = 2", "stage rows: embedding_match brings the table"),
-    ],
-)
-def test_a_recipe_that_does_not_fit_the_teacher(
-    old: str, new: str, message: str, student: Path, bert: Path, tmp_path: Path
-) -> None:
-    wrong = student.with_name("wrong.toml")
-    assert old in STUDENT
-    wrong.write_text(STUDENT.replace(old, new))
-    assert_refused(train_command(wrong, tmp_path / "run", "--teacher", bert), message)
-    assert not (tmp_path / "run").exists()
+    ):
+        assert old in STUDENT
+        wrong.write_text(STUDENT.replace(old, new))
+        assert_refused(train_command(wrong, tmp_path / "run", "--teacher", bert), message)
+        assert not (tmp_path / "run").exists()
 
 
 def test_a_vocabulary_that_meets_no_english_word(student: Path, tmp_path: Path) -> None:

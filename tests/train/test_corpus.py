@@ -39,20 +39,16 @@ def test_a_line_of_fewer_fields_is_a_sentence_alone(tmp_path: Path, caplog: pyte
     assert [pair.language for pair in corpus] == ["fr"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+def test_files_that_hold_no_pairs_are_named(tmp_path: Path) -> None:
+    for name, content, message in (
         ("missing.tsv", None, "No such file"),
         ("empty.tsv", b"", "no usable pair"),
         ("other.tsv", b"just text\n", "no usable pair"),
         ("damaged.tsv.xz", lzma.compress(GOOD.encode() * 100)[:-30], "damaged"),
         ("not.tsv.gz", b"not gzip", "damaged"),
-    ],
-)
-def test_files_that_hold_no_pairs_are_named(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
-    path = tmp_path / name
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(DataError, match=message) as raised:
-        list(Corpus([path]))
-    assert str(path) in str(raised.value)
+    ):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=message) as raised:
+            list(Corpus([tmp_path / name]))
+        assert str(tmp_path / name) in str(raised.value)

@@ -94,7 +94,7 @@ def test_translations_stay_and_what_is_none_goes(
     assert pair_filter(Pair("test", language, english, translation)) is reason
 
 
-def test_the_limits_themselves_are_allowed() -> None:
+def test_the_limits_themselves_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     keep = PairFilter(Rules(min_words=2, max_words=3, max_ratio=1.5))
     for english, translation, reason in (
         ("The cat sleeps.", "Katze schläft", None),  # 13 columns and 12
@@ -108,15 +108,12 @@ def test_the_limits_themselves_are_allowed() -> None:
     pair = Pair("test", "es", "Tom is vulnerable.", "Tom es vulnerable.")
     assert PairFilter(Rules(max_odds=1.0))(pair) is Reason.LANGUAGE
     assert PairFilter(Rules(max_odds=10.0))(pair) is None
-
-
-def test_without_the_library_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[train\]'"):
         Identifier()
 
 
-def test_lines_come_back_as_they_are_with_their_verdicts(tmp_path: Path) -> None:
+def test_lines_come_back_with_their_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     verdicts = {
         line("fr", GOOD["fr"]): ("fr", ""),
         b"no pair\n": ("", "1 fields instead of 4, 3 or 2"),
@@ -125,19 +122,11 @@ def test_lines_come_back_as_they_are_with_their_verdicts(tmp_path: Path) -> None
         b"\xff\t\t\t\n": ("", "not UTF-8"),
     }
     path = tmp_path / "pairs.tsv.gz"
-    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + b"".join(verdicts)))
-    judged = list(judge(path, Rules(), frozenset(["fr", "de"])))
-    assert [(text, tuple(verdict)) for text, verdict in judged] == list(verdicts.items())
-
-
-def test_several_processes_judge_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filtering, "CHUNK", 5)
-    path = tmp_path / "pairs.tsv"
-    texts = [line(language, f"{text} {i}") for i in range(12) for language, text in GOOD.items()]
-    path.write_bytes(b"".join(texts) + b"bad\n")
-    alone = list(judge(path, Rules()))
-    assert list(judge(path, Rules(), processes=2)) == alone
-    assert [text for text, _ in alone] == [*texts, b"bad\n"]
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + 9 * b"".join(verdicts)))
+    monkeypatch.setattr(filtering, "CHUNK", 4)
+    for processes in (1, 2):
+        judged = judge(path, Rules(), frozenset(["fr", "de"]), processes=processes)
+        assert [(text, tuple(verdict)) for text, verdict in judged] == 9 * list(verdicts.items())
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -213,8 +202,8 @@ def test_nothing_is_replaced_without_force(corpus: Path) -> None:
     ("content", "options", "message"),
     [
         (b"", [], "empty; expected source, language, English, translation"),
-        (b"bad\nfr\ttest\tYes.\tOui.\n", [], "no pair kept (1 fields instead of 4, 3 or 2: 1, no language code in"),
-        (line("fr", GOOD["fr"]), ["--languages", "it"], "no pair kept (not in it: 1); nothing written"),
+        (b"bad\nbad\nfr\ttest\tYes.\tOui.\n", [], r"\(1 fields .*: 2, no language code in the second field: 1\)"),
+        (line("fr", GOOD["fr"]), ["--languages", "it"], r"no pair kept \(not in it: 1\); nothing written"),
     ],
 )
 def test_nothing_kept_writes_nothing(tmp_path: Path, content: bytes, options: list[str], message: str) -> None:
@@ -222,7 +211,7 @@ def test_nothing_kept_writes_nothing(tmp_path: Path, content: bytes, options: li
     path.write_bytes(content)
     out.write_text("old")
     arguments = [path, out, "--rejected", tmp_path / "removed.tsv", "--force", *options]
-    assert_refused(run(*arguments), f"{path}: {message}")
+    assert_refused(run(*arguments), message)
     assert out.read_text() == "old" and file_names(tmp_path) == {"kept.tsv", "pairs.tsv"}
 
 

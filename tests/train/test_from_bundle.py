@@ -96,20 +96,10 @@ def test_the_bundle_that_ships(tmp_path: Path) -> None:
     assert cosines.min() > 0.99
 
 
-def test_a_table_of_4_bits_keeps_them(mini_checkpoint: Path, tmp_path: Path) -> None:
-    pairs = mini_checkpoint / "validation.tsv"
-    options = ExportOptions(precision="int4-table", gate_data=pairs)
-    first = export(mini_checkpoint, tmp_path / "first", options).path
-    again = export(first, tmp_path / "again", replace(options, precision=None)).path
-    assert (again / TABLE).read_bytes() == (first / TABLE).read_bytes()
-    eight = export(first, tmp_path / "eight", ExportOptions(gate_data=pairs, tolerance=20, precision="int8")).path
-    assert Bundle.open(eight).precision == "int8"
-
-
 def test_4_bits_are_not_forced_on_what_cannot_have_them(mini_checkpoint: Path) -> None:
     read = load_checkpoint(mini_checkpoint)
     read = replace(read, about={**read.about, "precision": "int4-table"})
-    assert ExportOptions().spec(read).precision == "int4-table"
+    assert [ExportOptions(precision=asked).spec(read).precision for asked in (None, "int8")] == ["int4-table", "int8"]
     stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [15]}]
     odd = replace(read, about={**read.about, "recipe": {"stages": stages}})
     assert ExportOptions(dim=15).spec(odd).precision == "int8"
@@ -117,7 +107,7 @@ def test_4_bits_are_not_forced_on_what_cannot_have_them(mini_checkpoint: Path) -
         ExportOptions(dim=15, precision="int4-table").spec(odd)
 
 
-def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(mini_bundle, tmp_path / "strange"))
     whole = json.loads((folder / MANIFEST).read_bytes())
     less = json.loads(json.dumps(whole))
@@ -135,6 +125,12 @@ def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, tmp_path: Path)
     (folder / "weights.bin").write_bytes(bytes(whole["files"]["weights.bin"]["bytes"]))
     with pytest.raises(BundleError, match=r"weights\.bin: damaged"):
         checkpoint_from_bundle(folder)
+    checkpoint = load_checkpoint(mini_checkpoint)
+    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16]}]
+    checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
+    cut = export(checkpoint, tmp_path / "cut", ExportOptions(dim=16, least_cosine=0.5, tolerance=50)).path
+    with pytest.raises(BundleError, match=r"vectors were cut from 32 to 16 numbers; take its checkpoint"):
+        checkpoint_from_bundle(cut)
 
 
 def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path: Path) -> None:
@@ -152,16 +148,9 @@ def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: Ma
     trained = load_checkpoint(tmp_path / "checkpoint")
     for number, options in enumerate(({"dim": 16}, {"num_layers": 1, "dim": 16}, {"num_layers": 1})):
         asked = ExportOptions(gate_data=pairs, tolerance=20, **options)
-        part = export(bundle, tmp_path / str(number), asked).path
-        exact = CheckpointEncoder(trained, depth=options.get("num_layers"), dim=options.get("dim"))
+        result = export(bundle, tmp_path / str(number), asked)
+        part, exact = result.path, CheckpointEncoder(trained, depth=options.get("num_layers"), dim=options.get("dim"))
         assert (SentenceEncoder(part).encode(TEXTS[:2]) * exact.encode(TEXTS[:2])).sum(axis=1).min() > 0.99
+        assert result.parity is not None and set(result.parity.whole) == {"fr"}
+        assert "P@1 whole" in (part / "README.md").read_text()
         assert Bundle.open(part).space == (None if "dim" in options else "people/their-model")
-
-
-def test_what_was_made_shorter_cannot_be_read_back(mini_checkpoint: Path, tmp_path: Path) -> None:
-    checkpoint = load_checkpoint(mini_checkpoint)
-    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16]}]
-    checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
-    bundle = export(checkpoint, tmp_path / "out", ExportOptions(dim=16, least_cosine=0.5, tolerance=50))
-    with pytest.raises(BundleError, match=r"vectors were cut from 32 to 16 numbers; take its checkpoint"):
-        checkpoint_from_bundle(bundle.path)

@@ -286,23 +286,20 @@ def test_stages_whose_names_begin_alike_keep_apart(tmp_path: Path) -> None:
         assert [path.name for path in stage_folders(tmp_path, name)] == [f"{name}-0000005"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+def test_damaged_checkpoints_are_one_clear_line(trained: Path, tmp_path: Path) -> None:
+    for name, content, message in (
         ("model.safetensors", b"123", r"model.safetensors: damaged \(.*train it again"),
+        ("model.safetensors", None, "model.safetensors: missing; take another checkpoint"),
         ("checkpoint.json", b"{", "checkpoint.json: damaged"),
         ("checkpoint.json", b"{}", "version None"),
         ("checkpoint.json", b'{"format_version": 9}', "version 9"),
-        ("model.safetensors", None, "model.safetensors: missing; take another checkpoint"),
         ("checkpoint.json", None, "no checkpoint.json in it; expected a checkpoint"),
-    ],
-)
-def test_damaged_checkpoints(name: str, content: bytes | None, message: str, trained: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(trained, tmp_path / "copy"))
-    (folder / name).unlink() if content is None else (folder / name).write_bytes(content)
-    with pytest.raises(DataError, match=message) as raised:
-        load_checkpoint(folder)
-    assert str(folder) in str(raised.value) and "\n" not in str(raised.value)
+    ):
+        folder = Path(shutil.copytree(trained, tmp_path / "copy", dirs_exist_ok=True))
+        (folder / name).unlink() if content is None else (folder / name).write_bytes(content)
+        with pytest.raises(DataError, match=message) as raised:
+            load_checkpoint(folder)
+        assert str(folder) in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_a_changed_checkpoint_is_refused_where_it_knows_its_checksums(trained: Path, tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def run(data: Path, out: Path, start: Path) -> list[str]:
 
 def test_killed_it_resumes_to_the_bit_and_compares_both_rows(data: Path, start: Path, tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    kill_in_the_middle(["xsent-train", *run(data, cut, start)], cut / "de-start", "translation", 12, write=60)
+    kill_in_the_middle(["xsent-train", *run(data, cut, start)], cut / "de-start", "translation", 12, write=150)
     for out in (whole, cut):
         code, shown, err = command(*run(data, out, start))
         assert code == 0, err
@@ -158,7 +158,7 @@ def test_killed_it_resumes_to_the_bit_and_compares_both_rows(data: Path, start: 
 
 
 def test_the_encoder_starts_from_it_and_waits_for_the_decoder(data: Path, start: Path, tmp_path: Path) -> None:
-    recipe = load_translation_recipe(data / "recipe.toml").model_copy(update={"steps": 6})
+    recipe = load_translation_recipe(data / "recipe.toml").model_copy(update={"steps": 4})
     opened, files = load_checkpoint(start), [data / "pairs.tsv"]
     known = opened.weights
     for kind, stays in (("start", True), ("random", False)):
