@@ -30,7 +30,6 @@ from xsent.encoder import LongSentenceWarning, SentenceEncoder
 if find_spec("torch") and find_spec("onnx"):
     import torch
     from tiny_bert import write_student, write_tiny_bert
-    from trainings import train
 
     from xsent_export.export import export
     from xsent_export.options import ExportOptions
@@ -242,4 +241,6 @@ def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def learnt(student: Path, bert: Path) -> Path:
     """The last checkpoint of an uninterrupted training of it; those of the stages before lie beside it."""
+    from trainings import train  # only here: it takes a second
+
     return train(student, student.parent / "whole", teacher=bert)

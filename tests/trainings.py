@@ -3,6 +3,7 @@
 import io
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from unittest import mock
 import faults
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from toy import write_toy_corpus
 from typer.testing import CliRunner
@@ -34,6 +36,19 @@ def open_trainer(recipe: Path, run: Path, threads: int = 1, **settings: Any) -> 
 def train(recipe: Path, run: Path, threads: int = 1, **settings: Any) -> Path:  # noqa: ANN401  the trainer's
     """Train in this process."""
     return open_trainer(recipe, run, threads, **settings).train()
+
+
+class Says:
+    """A teacher that remembers what it was asked."""
+
+    def __init__(self, vector: Callable[[str], NDArray[np.float32]]) -> None:
+        self.asked: list[str] = []
+        self._vector = vector
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
+        """Vectors [n, D]."""
+        self.asked += sentences
+        return np.stack([self._vector(text) for text in sentences])
 
 
 def toy_store(folder: Path, tokenizer: Path, pairs: int = 200) -> Store:

@@ -18,7 +18,6 @@ from trainings import export_command
 
 from xsent.cli.terminal import format_table
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError
 from xsent.evaluation import PROTOCOLS, as_stored
 from xsent.verification import verify
 from xsent_export.export import export
@@ -99,36 +98,12 @@ def test_a_folder_for_a_hub_has_a_card_with_results(mini_checkpoint: Path, tmp_p
 FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize(
-    ("step", "error"),
-    [
-        ("xsent_export.graph.ExternalFile.write", FULL_DISK),
-        ("xsent_export.parity.measure_parity", KeyboardInterrupt()),
-        ("xsent_export.export.verify", KeyboardInterrupt()),
-        ("xsent.files.atomic.replace_folder", FULL_DISK),
-    ],
-)
-def test_a_failure_leaves_nothing_behind(
-    step: str, error: BaseException, checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(step, mock.Mock(side_effect=error))
-    with pytest.raises(type(error)):
-        export(checkpoint, tmp_path / "out")
-    assert not list(tmp_path.iterdir())
-
-
-def test_nothing_is_replaced_unless_asked(checkpoint: Checkpoint, mini_bundle: Path, tmp_path: Path) -> None:
-    out = Path(shutil.copytree(mini_bundle, tmp_path / "out"))
-    with pytest.raises(BundleError, match="--force"):
-        export(checkpoint, out, ExportOptions(name="new"))
-    export(checkpoint, out, ExportOptions(name="new", force=True))
-    assert SentenceEncoder(out).bundle.name == "new"
-    assert file_names(tmp_path) == {"out"}
-    for place, message in ((tmp_path, "is not a bundle"), (tmp_path / "missing" / "out", "no such folder")):
-        with pytest.raises(BundleError, match=message):
-            export(checkpoint, place, ExportOptions(force=True))
-    with pytest.raises(BundleError, match="exists; name another folder"):
-        export(tmp_path / "no checkpoint", tmp_path)  # before anything is done
+def test_ctrl_c_leaves_nothing_behind(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    steps = "_export.graph.ExternalFile.write", "_export.parity.measure_parity", "_export.export.verify"
+    for step in (*steps, ".files.atomic.replace_folder"):
+        with mock.patch(f"xsent{step}", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+            export(checkpoint, tmp_path / "out")
+        assert not list(tmp_path.iterdir())
 
 
 def test_the_command_prints_its_measurements_or_fails_in_one_line(mini_checkpoint: Path, tmp_path: Path) -> None:
@@ -136,12 +111,17 @@ def test_the_command_prints_its_measurements_or_fails_in_one_line(mini_checkpoin
     code, out, err = export_command(*arguments)
     assert code == 0 and "P@1 bundle" in out and "P@1 of 9 pairs moves in steps of 5.56" in err
     assert "`xsent-export CHECKPOINT OUT --int8 --tolerance 5.0`" in card_of(tmp_path / "out")
+    assert_refused(export_command(*arguments), "exists; .* --force")
     _, out, _ = export_command(*arguments, "--force", "--json")
     assert set(json.loads(out)["parity"]["languages"]) == {"de", "fr"}
     assert_refused(export_command(tmp_path / "missing", tmp_path / "other"), "missing")
     code, _, err = export_command(mini_checkpoint, tmp_path / "other", "--int8", "--fp32")
     assert code == 2 and "exclude each other" in err
     assert_refused(export_command(mini_checkpoint, tmp_path), "exists; name another folder, or replace it with --force")
+    for place, message in ((tmp_path, "is not a bundle"), (tmp_path / "no" / "out", "no such folder")):
+        assert_refused(export_command(mini_checkpoint, place, "--force"), message)
+    assert_refused(export_command(tmp_path / "no checkpoint", tmp_path), "exists")  # before anything is done
+    assert file_names(tmp_path) == {"out"}
 
 
 def test_plain_onnxruntime_reads_the_onnx_folder(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:

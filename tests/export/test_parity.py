@@ -74,6 +74,7 @@ def test_of_a_table_in_4_bits_the_table_is_to_blame(mini_checkpoint: Path, tmp_p
 
 Damage = Callable[[Vectors, Vectors], tuple[Vectors, Vectors]]
 one_bit_less: Damage = lambda numbers, scales: ((2 * np.rint(numbers / 2)).astype(np.int8), scales)  # noqa: E731
+three_values: Damage = lambda numbers, scales: (numbers.clip(-1, 1), scales)  # noqa: E731
 one_wrong_scale: Damage = lambda numbers, scales: (numbers, np.concatenate([scales[:-1], 2 * scales[-1:]]))  # noqa: E731
 
 
@@ -81,6 +82,7 @@ one_wrong_scale: Damage = lambda numbers, scales: (numbers, np.concatenate([scal
     ("function", "damage", "precision"),
     [
         ("quantize_columns", one_bit_less, "int8"),  # mean cosine 0.99999
+        ("quantize_columns", three_values, "int8"),
         ("quantize_rows", one_bit_less, "int8"),
         ("quantize_rows", one_wrong_scale, "int8"),
         ("quantize_nibbles", one_wrong_scale, "int4-table"),

@@ -25,7 +25,7 @@ from xsent_export.export import export
 from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import Checkpoint, load_checkpoint
 from xsent_train.data.corpus import Pair
-from xsent_train.data.preparation import read_newcomer
+from xsent_train.data.preparation import Sample, read_newcomer
 from xsent_train.language import Addition, LanguageComparison, OwnTeacher, add_language, compare_languages
 from xsent_train.teacher.teacher import Teacher, open_teacher
 
@@ -285,6 +285,13 @@ def test_english_alone_says_what_must_be_read_as_before(pairs: Path, tmp_path: P
     kept = [sentence.english for sentence in new.kept]
     assert len(set(alone) & set(kept)) > 90 and all(kept)
     assert not any(pair.alone for pair in new.held_out) and (new.found, new.plain) == (495, 0)
+
+
+def test_a_sample_is_the_smallest_ranks() -> None:
+    sample = Sample[str](3)
+    for rank in (5, 9, 1, 7, 3, 8, 2, 1):
+        sample.add((rank,), f"item {rank}")
+    assert sample.items() == ["item 1", "item 2", "item 3"]
 
 
 def test_the_command(addition: Addition, added: object, tmp_path: Path) -> None:

@@ -5,44 +5,32 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from commands import assert_refused, edit_json
 from tiny_bert import STUDENT, write_tiny_bert
 from trainings import train_command
 
-WEIGHTS = "model.safetensors"
+WEIGHTS, POOLING = "model.safetensors", "1_Pooling/config.json"
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
+def test_what_is_no_bert_to_take_layers_from(student: Path, bert: Path, tmp_path: Path) -> None:
+    damages: list[tuple[Callable[[Path], object] | dict[str, object], str]] = [
         ({"model_type": "distilbert"}, "is of type 'distilbert'; only the layers of a 'bert' can be taken over"),
         ({"hidden_act": "relu"}, "its activation is 'relu'; known are gelu, silu"),
         ({"intermediate_size": 50}, r"does not fit config.json: .*ffn_in.weight is \[48, 32\]"),
         ({"num_hidden_layers": 4}, "encoder.layer.3.*must make a BERT"),
         ({"hidden_size": "wide"}, "must make a BERT"),
-        (
-            lambda folder: (folder / WEIGHTS).rename(folder / "pytorch_model.bin"),
-            "pytorch_model.bin: pickled weights, which can run code",
-        ),
+        (lambda path: (path / WEIGHTS).rename(path / "pytorch_model.bin"), "pickled weights, which can run code"),
         (lambda folder: (folder / WEIGHTS).unlink(), "safetensors: missing; expected .* model.safetensors"),
         (lambda folder: (folder / "config.json").write_text("[1]"), "damaged .*whose layers can be taken over"),
         (lambda folder: os.truncate(folder / WEIGHTS, 1000), "damaged .*whose layers can be taken over"),
-        (
-            lambda folder: (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}'),
-            "does not pool by the mean",
-        ),
-    ],
-)
-def test_what_is_no_bert_to_take_layers_from(
-    damage: Callable[[Path], object] | dict[str, object], message: str, student: Path, bert: Path, tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(bert, tmp_path / "bert"))
-    damage(folder) if callable(damage) else edit_json(folder / "config.json", **damage)
-    outcome = train_command(student, tmp_path / "run", "--teacher", folder)
-    assert_refused(outcome, message)
-    assert str(folder) in outcome[2]
-    assert not (tmp_path / "run").exists()
+        (lambda path: (path / POOLING).write_text('{"pooling_mode": "cls"}'), "does not pool by the mean"),
+    ]
+    for number, (damage, message) in enumerate(damages):
+        folder = Path(shutil.copytree(bert, tmp_path / f"bert{number}"))
+        damage(folder) if callable(damage) else edit_json(folder / "config.json", **damage)
+        outcome = train_command(student, tmp_path / "run", "--teacher", folder)
+        assert_refused(outcome, message)
+        assert str(folder) in outcome[2] and not (tmp_path / "run").exists()
 
 
 def test_a_recipe_that_does_not_fit_the_teacher(student: Path, bert: Path, tmp_path: Path) -> None:

@@ -68,14 +68,6 @@ def test_sim_by_hand() -> None:
     assert torch.isfinite(loss) and torch.isfinite(u.grad).all()
 
 
-@pytest.mark.parametrize("objective", [sim, sentence_ctl])
-def test_one_pair_alone_is_nothing(objective: Objective) -> None:
-    u = torch.tensor([[1.0, 2.0]], requires_grad=True)
-    loss = objective(u, torch.ones(1, 2), temperature=0.05)
-    loss.backward()
-    assert loss.item() == pytest.approx(0.0, abs=1e-5) and torch.allclose(u.grad, torch.zeros(1, 2), atol=1e-5)
-
-
 def test_sentence_ctl_by_hand() -> None:
     # u1 = x, u2 = y, v1 = v2 = x; temperature 1.
     # u1: true v1 1; u2 0, v2 1.   u2: true v2 0; u1 0, v1 0.   v1: true u1 1; u2 0, v2 1.   v2: true u2 0; u1 1, v1 1.
@@ -111,6 +103,11 @@ def test_an_empty_sentence_keeps_gradients_small(objective: Objective) -> None:
     assert torch.isfinite(loss)
     for side in (u, v):
         assert torch.isfinite(side.grad).all() and side.grad.abs().max() < 100
+    if objective is not align:  # one pair alone is nothing
+        u = torch.tensor([[1.0, 2.0]], requires_grad=True)
+        loss = objective(u, torch.ones(1, 2), temperature=0.05)
+        loss.backward()
+        assert loss.item() == pytest.approx(0.0, abs=1e-5) and torch.allclose(u.grad, torch.zeros(1, 2), atol=1e-5)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7])

@@ -31,11 +31,6 @@ GALICIAN = "A ponte vella sobre o río está pechada ata o vindeiro verán."
 KLINGON = "'ej bIQtIqDaq meH QaQbe' SoQ vaj poH"
 
 
-@pytest.fixture(scope="module")
-def pair_filter() -> PairFilter:
-    return PairFilter(Rules())
-
-
 def line(language: str, translation: str, english: str = ENGLISH) -> bytes:
     return f"test\t{language}\t{english}\t{translation}\n".encode()
 
@@ -57,9 +52,9 @@ def test_a_text_is_measured() -> None:
     assert set(SCRIPTS) >= RIVALS and Identifier().languages >= RIVALS
 
 
-@pytest.mark.parametrize(
-    ("language", "english", "translation", "reason"),
-    [
+def test_translations_stay_and_what_is_none_goes() -> None:
+    judged = PairFilter(Rules())
+    for language, english, translation, reason in (
         *((language, ENGLISH, text, None) for language, text in GOOD.items()),
         ("fr", "No.", "Non.", None),  # short ones stay
         ("es", "Paris", "París", None),
@@ -86,12 +81,8 @@ def test_a_text_is_measured() -> None:
         ("tlh", GOOD["de"], KLINGON, Reason.LANGUAGE),
         ("gl", ENGLISH, GALICIAN, None),  # a small one is compared with the big ones
         ("gl", ENGLISH, GOOD["de"], Reason.LANGUAGE),
-    ],
-)
-def test_translations_stay_and_what_is_none_goes(
-    pair_filter: PairFilter, language: str, english: str, translation: str, reason: Reason | None
-) -> None:
-    assert pair_filter(Pair("test", language, english, translation)) is reason
+    ):
+        assert judged(Pair("test", language, english, translation)) is reason, (language, english, translation)
 
 
 def test_the_limits_themselves_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,15 +206,12 @@ def test_nothing_kept_writes_nothing(tmp_path: Path, content: bytes, options: li
     assert out.read_text() == "old" and file_names(tmp_path) == {"kept.tsv", "pairs.tsv"}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_settings_that_make_no_sense(corpus: Path) -> None:
+    for options, message in (
         (["--rejected", "kept.tsv"], "is the file for the pairs kept"),
         (["--max-ratio", "0"], "max ratio 0.0: expected 1 or more"),
         (["--max-odds", "nan"], "expected"),
         (["--min-script", "1.5"], "expected"),
         (["--min-words", "9", "--max-words", "3"], "expected 1 <= min <= max"),
-    ],
-)
-def test_settings_that_make_no_sense(corpus: Path, options: list[str], message: str) -> None:
-    assert_refused(run(corpus, "kept.tsv", *options), message)
+    ):
+        assert_refused(run(corpus, "kept.tsv", *options), message)

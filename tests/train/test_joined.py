@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from commands import assert_refused
 from numpy.typing import NDArray
 from tiny_bert import STAGE, STEPS, WIDTH, write_tiny_bert
 from toy import toy_pairs
-from trainings import arguments, assert_same_weights, kill_in_the_middle, open_trainer, train, train_command
+from trainings import Says, arguments, assert_same_weights, kill_in_the_middle, open_trainer, train, train_command
 
 from xsent.errors import DataError
 from xsent.similarity import unit_rows
@@ -30,19 +29,6 @@ def look(text: str) -> NDArray[np.float32]:
     """A direction of each text, none of them near the middle of all."""
     vector = np.random.default_rng(list(text.encode())).normal(size=DIM) + 1
     return np.asarray(vector / np.linalg.norm(vector), np.float32)
-
-
-class Says:
-    """A teacher that remembers what it was asked."""
-
-    def __init__(self, vector: Callable[[str], NDArray[np.float32]]) -> None:
-        self.asked: list[str] = []
-        self._vector = vector
-
-    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
-        """Vectors [n, DIM]."""
-        self.asked += sentences
-        return np.stack([self._vector(text) for text in sentences])
 
 
 def member(name: str, encoder: Says, **settings: object) -> Member:

@@ -6,14 +6,9 @@ from conftest import MakeEncoder
 
 from xsent_train import model
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.tokens import Packing, Tokens, group_of, group_sizes
+from xsent_train.tokens import Packing, Tokens, group_of, group_sizes, to_tokens
 
 A, B, EMPTY = [5, 9, 9, 30], [7, 2], []
-
-
-def batch(*sentences: list[int]) -> Tokens:
-    ids = torch.tensor([i for sentence in sentences for i in sentence], dtype=torch.long)
-    return Tokens(ids, torch.tensor([len(sentence) for sentence in sentences]))
 
 
 @torch.no_grad()
@@ -21,14 +16,14 @@ def test_without_layers_the_vector_is_the_mean_of_the_rows() -> None:
     encoder = Encoder(ModelConfig(vocab_size=40, dim=8, num_layers=0))
     rows = encoder.table.weight
     expected = torch.stack([(rows[5] + 2 * rows[9] + rows[30]) / 4, (rows[7] + rows[2]) / 2, torch.zeros(8)])
-    assert torch.allclose(encoder(batch(A, B, EMPTY)), expected, atol=1e-7)
+    assert torch.allclose(encoder(to_tokens([A, B, EMPTY])), expected, atol=1e-7)
 
 
 @torch.no_grad()
 def test_a_vector_does_not_depend_on_its_batch(make_encoder: MakeEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = make_encoder()
-    alone = torch.cat([encoder(batch(sentence)) for sentence in (A, EMPTY, B)])
-    assert torch.allclose(encoder(batch(A, EMPTY, B)), alone, atol=1e-6)
+    alone = torch.cat([encoder(to_tokens([sentence])) for sentence in (A, EMPTY, B)])
+    assert torch.allclose(encoder(to_tokens([A, EMPTY, B])), alone, atol=1e-6)
     lengths = torch.tensor([40, 1, 7, 0, 64, 8, 7, 33])
     tokens = Tokens(torch.arange(int(lengths.sum())) % 50, lengths)
     grouped = encoder.states(tokens)
@@ -39,7 +34,7 @@ def test_a_vector_does_not_depend_on_its_batch(make_encoder: MakeEncoder, monkey
 
 @torch.no_grad()
 def test_the_encoder_inside_has_the_states_of_the_whole(make_encoder: MakeEncoder) -> None:
-    encoder, sentences = make_encoder(), batch(A, B)
+    encoder, sentences = make_encoder(), to_tokens([A, B])
     framed = encoder.framed(sentences)
     for layers in (1, 2):
         inside = encoder.first(layers)

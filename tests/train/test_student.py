@@ -66,11 +66,10 @@ def test_a_shallower_stage_keeps_the_layers_that_it_names(student: Path, bert: P
     assert_refused(outcome, "stage 'small' keeps layer 2 of 2, counted from 0")
 
 
-def test_a_teacher_that_changed_stops_a_resume(student: Path, learnt: Path, bert: Path, tmp_path: Path) -> None:
+def test_a_teacher_that_changed_stops_a_resume(student: Path, learnt: Path, tmp_path: Path) -> None:
     other = write_tiny_bert(tmp_path / "other", layer_norm_eps=1e-6)
     outcome = train_command(student, learnt.parent.parent, "--teacher", other)
-    assert_refused(outcome, "norm_eps: 1e-07 became 1e-06")
-    assert "teacher_layers: '" in outcome[2]
+    assert_refused(outcome, "norm_eps: 1e-07 became 1e-06.* teacher_layers: '")
 
 
 def test_english_alone_is_drawn_with_a_teacher_alone(student: Path, bert: Path, tmp_path: Path) -> None:

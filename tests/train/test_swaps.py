@@ -6,7 +6,7 @@ import sentencepiece as spm
 import torch
 
 from xsent_train.data.changes import Swaps
-from xsent_train.tokens import Tokens
+from xsent_train.tokens import Tokens, to_tokens
 
 # Pieces, how common they are, and where they lie: words and their translations together, nurses near teachers.
 KINDS: list[tuple[str, float, list[float]]] = [
@@ -67,8 +67,7 @@ def text(pieces: np.ndarray) -> str:
 
 
 def tokens(*texts: str) -> Tokens:
-    sentences = [ids(one) for one in texts]
-    return Tokens(torch.from_numpy(np.concatenate(sentences)), torch.tensor([len(one) for one in sentences]))
+    return to_tokens([ids(one).tolist() for one in texts])
 
 
 def sentences(side: Tokens) -> list[np.ndarray]:

