@@ -232,7 +232,15 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recipe of a training on its layers, with pairs and English text beside it."""
     return write_student(tmp_path_factory.mktemp("student"))
+
+
+@pytest.fixture(scope="session")
+def learnt(student: Path, bert: Path) -> Path:
+    """The last checkpoint of an uninterrupted training of it; those of the stages before lie beside it."""
+    from trainings import train  # only here: it takes a second
+
+    return train(student, student.parent / "whole", teacher=bert)

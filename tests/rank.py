@@ -1,16 +1,16 @@
-"""One of two processes that train together: `python -m torch.distributed.run --nproc-per-node 2 rank.py OUT`.
+"""One of two processes that train together, and the losses and gradients of its half of a batch."""
 
-Reads its half of the batch of `joined_batch`, writes the losses and gradients that all ranks agree on.
-"""
-
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from xsent_train import main
 from xsent_train.data.batches import Batch
 from xsent_train.data.masking import MaskedPairs, hide
 from xsent_train.devices import average, gather, launch
@@ -75,8 +75,24 @@ def found(stage: StageConfig, losses: Mapping[str, Tensor], model: TrainingModel
     return {**{f"{stage.name}.loss.{name}": loss for name, loss in losses.items()}, **gradients}
 
 
-def main() -> None:
-    """Take one step of each stage and write what came out."""
+def be_one_of_two(rank: int, port: int, said: Path, action: Callable[[], object]) -> None:
+    """Do what a rank does, without torchrun, which would end the other one; what it says goes into a file."""
+    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT), 2)
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TORCHELASTIC_RUN_ID": "test", "GROUP_RANK": "0"}
+    shared |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "1", "CUDA_VISIBLE_DEVICES": ""}
+    os.environ.update({**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+    torch.set_num_threads(1)
+    action()
+
+
+def run_command(arguments: list[str]) -> None:
+    """Run `xsent-train`."""
+    sys.argv = arguments
+    main()
+
+
+def write_gradients(out: Path) -> None:
+    """Take one step of each stage of half of `joined_batch`; write the losses and gradients that all ranks agree on."""
     fabric = launch(1)
     everything: dict[str, Tensor] = {}
     for stage in STAGES:
@@ -88,8 +104,4 @@ def main() -> None:
         mean = {name: fabric.all_reduce(loss.detach(), reduce_op="mean") for name, loss in losses.items()}
         everything |= found(stage, mean, model)
     if fabric.is_global_zero:
-        save_file(everything, sys.argv[1])
-
-
-if __name__ == "__main__":
-    main()
+        save_file(everything, out)

@@ -42,7 +42,6 @@ languages = ["de", "fr"]
 teacher_layers = [0, 2]
 space = "tiny-bert"
 max_length = 24
-checkpoint_minutes = 0
 [corpus]
 files = ["pairs.tsv", "english.tsv"]
 validation_share = 0.1

@@ -78,7 +78,7 @@ QUEUED = """
 [[stage]]
 name = "queued"
 num_layers = 2
-steps = 14
+steps = 11
 batch_size = 16
 chunk = 5
 window = 4

@@ -1,15 +1,18 @@
 """Trainings of toy recipes: in this process, as commands, killed."""
 
 import io
-import subprocess
+import signal
 import sys
-import time
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+import faults
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from toy import write_toy_corpus
 from typer.testing import CliRunner
@@ -22,40 +25,50 @@ from xsent_train.data.store import Store, build_store
 from xsent_train.recipe import load_recipe
 from xsent_train.trainer import Trainer
 
-COMMAND = [sys.executable, "-c", "from xsent_train import main; main()"]
 
-
-def train(recipe: Path, run: Path, threads: int = 1, *, teacher: Path | None = None, start: Path | None = None) -> Path:
-    """Train in this process."""
+def open_trainer(recipe: Path, run: Path, threads: int = 1, **settings: Any) -> Trainer:  # noqa: ANN401  the trainer's
+    """The trainer of a recipe whose files lie beside it."""
     config = load_recipe(recipe)
     files = [recipe.parent / file for file in config.corpus.files]
-    return Trainer(config, files, run, threads=threads, teacher=teacher, start=start).train()
+    return Trainer(config, files, run, threads=threads, **settings)
 
 
-def toy_store(folder: Path, tokenizer: Path, pairs: int = 200, more: str = "") -> Store:
-    """A store of the toy corpus, and of more lines behind it."""
+def train(recipe: Path, run: Path, threads: int = 1, **settings: Any) -> Path:  # noqa: ANN401  the trainer's
+    """Train in this process."""
+    return open_trainer(recipe, run, threads, **settings).train()
+
+
+class Says:
+    """A teacher that remembers what it was asked."""
+
+    def __init__(self, vector: Callable[[str], NDArray[np.float32]]) -> None:
+        self.asked: list[str] = []
+        self._vector = vector
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
+        """Vectors [n, D]."""
+        self.asked += sentences
+        return np.stack([self._vector(text) for text in sentences])
+
+
+def toy_store(folder: Path, tokenizer: Path, pairs: int = 200) -> Store:
+    """A store of the toy corpus."""
     path = write_toy_corpus(folder / "pairs.tsv", pairs)
-    path.write_text(path.read_text() + more)
     build_store(folder / "store", Corpus([path]), tokenizer, key="k", max_length=64, threads=1)
     return Store(folder / "store")
 
 
 def arguments(recipe: Path, run: Path, threads: int = 1) -> list[str]:
     """The command that trains."""
-    return [*COMMAND, str(recipe), "--data", str(recipe.parent), "--out", str(run), "--threads", str(threads)]
+    return ["xsent-train", str(recipe), "--data", str(recipe.parent), "--out", str(run), "--threads", str(threads)]
 
 
-def kill_in_the_middle(command: list[str], run: Path, stage: str, steps: int) -> None:
-    """Start a training and kill it between the third and the last step of a stage."""
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 600  # on a machine that does much else
-    while not any(path.name > f"{stage}-0000003" for path in run.glob(f"checkpoints/{stage}-*")):
-        assert process.poll() is None, process.communicate()[1].decode()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.kill()
-    process.communicate()
-    assert load_checkpoint(max(run.glob(f"checkpoints/{stage}-*"))).step < steps  # really in the middle
+def kill_in_the_middle(command: list[str], run: Path, stage: str, steps: int, *, write: int) -> None:
+    """Kill a training at a write into its run, between the third and the last step of a stage."""
+    run.mkdir(parents=True, exist_ok=True)
+    ended = faults.run(run, command, faults.Fault(faults.KILL, write))
+    assert ended.code == -signal.SIGKILL, (ended.said, len(ended.writes))
+    assert 3 <= load_checkpoint(max(run.glob(f"checkpoints/{stage}-*"))).step < steps  # really in the middle
 
 
 def assert_same_weights(resumed: Path, whole: Path) -> None:

@@ -12,13 +12,12 @@ import onnxruntime
 import pytest
 import sentencepiece
 from bench_toy import write_toy_tests
-from commands import assert_refused
+from commands import assert_refused, file_names
 from safetensors import SafetensorError
 from trainings import export_command
 
 from xsent.cli.terminal import format_table
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError
 from xsent.evaluation import PROTOCOLS, as_stored
 from xsent.verification import verify
 from xsent_export.export import export
@@ -41,9 +40,9 @@ def card_of(folder: Path) -> str:
     return (folder / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_bundle_is_complete_and_its_card_has_the_measurements(mini_bundle: Path) -> None:
+def test_the_bundle_is_complete_and_always_the_same(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
     names = {"README.md", "embeddings.bin", "model.onnx", "sentencepiece.model", "weights.bin", "xsent.json"}
-    assert {file.name for file in mini_bundle.iterdir()} == names
+    assert file_names(mini_bundle) == names
     assert verify(mini_bundle).sentences >= 5
     manifest = json.loads((mini_bundle / "xsent.json").read_bytes())
     assert (manifest["precision"], manifest["target"]) == ("int8", "portable")
@@ -53,10 +52,14 @@ def test_the_bundle_is_complete_and_its_card_has_the_measurements(mini_bundle: P
     assert card.startswith('---\nlanguage: ["en", "fr", "de"]\nlicense: "cc0-1.0"\n')
     assert manifest["fingerprint"] in card
     assert f"| fr | {manifest['parity']['languages']['fr']['pairs']} |" in card
+    again = export(mini_checkpoint, tmp_path / "again").path
+    assert all((again / name).read_bytes() == (mini_bundle / name).read_bytes() for name in names)
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")  # the toy's words are not the tokenizer's
-def test_the_card_has_the_scores_of_tests(checkpoint: Checkpoint, tmp_path: Path) -> None:
+def test_the_card_has_the_scores_of_tests_that_can_be_read(
+    checkpoint: Checkpoint, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     tests = tmp_path / "eval"
     write_toy_tests(tests)
     out = export(checkpoint, tmp_path / "out", ExportOptions(tests=tests)).path
@@ -69,6 +72,11 @@ def test_the_card_has_the_scores_of_tests(checkpoint: Checkpoint, tmp_path: Path
     cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in (16, 32)}
     means = [{"dimensions": dim, **PROTOCOLS["tatoeba"](form, tests / "tatoeba").mean} for dim, form in cut.items()]
     assert "--truncate-dim DIMENSIONS`" in card and format_table(means) in card
+    (tests / "sib200" / "en" / "train.tsv").unlink()
+    (tests / "xsr" / "en-fr.tsv").write_text("C\n")
+    card = card_of(export(checkpoint, tmp_path / "less", ExportOptions(tests=tests)).path)
+    assert "xsent evaluate sts" in card and "evaluate xsr" not in card and "classify" not in card
+    assert "no en/train.tsv to train a head on" in caplog.text and "en-fr.tsv" in caplog.text
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
@@ -87,66 +95,15 @@ def test_a_folder_for_a_hub_has_a_card_with_results(mini_checkpoint: Path, tmp_p
     assert {"*.onnx", "*.safetensors"} <= set(kept_apart)
 
 
-@pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
-def test_a_test_that_cannot_be_read_is_left_out(
-    checkpoint: Checkpoint, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    write_toy_tests(tmp_path / "eval")
-    (tmp_path / "eval" / "sib200" / "en" / "train.tsv").unlink()
-    (tmp_path / "eval" / "xsr" / "en-fr.tsv").write_text("C\n")
-    card = card_of(export(checkpoint, tmp_path / "out", ExportOptions(tests=tmp_path / "eval")).path)
-    assert "xsent evaluate sts" in card and "evaluate xsr" not in card and "classify" not in card
-    assert "no en/train.tsv to train a head on" in caplog.text and "en-fr.tsv" in caplog.text
+FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    result = export(checkpoint, tmp_path / "out", ExportOptions(num_layers=1, dim=16))
-    encoder = SentenceEncoder(result.path)
-    assert (encoder.dim, encoder.bundle.num_layers) == (16, 1)
-    trained = CheckpointEncoder(checkpoint, depth=1, dim=16)
-    assert (np.einsum("nd,nd->n", encoder.encode(TEXTS), trained.encode(TEXTS)) > 0.995).all()
-    assert result.parity is not None and set(result.parity.whole) == {"de", "fr"}
-    assert "P@1 whole" in card_of(result.path)
-
-
-def test_the_same_checkpoint_gives_the_same_bytes(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
-    again = export(mini_checkpoint, tmp_path / "again").path
-    assert [f.read_bytes() for f in sorted(again.iterdir())] == [f.read_bytes() for f in sorted(mini_bundle.iterdir())]
-
-
-STEPS = [
-    "xsent_export.graph.ExternalFile.write",
-    "xsent_export.parity.measure_parity",
-    "xsent_export.export.verify",
-    "xsent.files.atomic.replace_folder",
-]
-
-
-@pytest.mark.parametrize(
-    "error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=["full-disk", "ctrl-c"]
-)
-@pytest.mark.parametrize("step", STEPS)
-def test_a_failure_leaves_nothing_behind(
-    error: BaseException, step: str, checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(step, mock.Mock(side_effect=error))
-    with pytest.raises(type(error)):
-        export(checkpoint, tmp_path / "out")
-    assert not list(tmp_path.iterdir())
-
-
-def test_nothing_is_replaced_unless_asked(checkpoint: Checkpoint, mini_bundle: Path, tmp_path: Path) -> None:
-    out = Path(shutil.copytree(mini_bundle, tmp_path / "out"))
-    with pytest.raises(BundleError, match="--force"):
-        export(checkpoint, out, ExportOptions(name="new"))
-    export(checkpoint, out, ExportOptions(name="new", force=True))
-    assert SentenceEncoder(out).bundle.name == "new"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    for place, message in ((tmp_path, "is not a bundle"), (tmp_path / "missing" / "out", "no such folder")):
-        with pytest.raises(BundleError, match=message):
-            export(checkpoint, place, ExportOptions(force=True))
-    with pytest.raises(BundleError, match="exists; name another folder"):
-        export(tmp_path / "no checkpoint", tmp_path)  # before anything is done
+def test_ctrl_c_leaves_nothing_behind(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    steps = "_export.graph.ExternalFile.write", "_export.parity.measure_parity", "_export.export.verify"
+    for step in (*steps, ".files.atomic.replace_folder"):
+        with mock.patch(f"xsent{step}", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+            export(checkpoint, tmp_path / "out")
+        assert not list(tmp_path.iterdir())
 
 
 def test_the_command_prints_its_measurements_or_fails_in_one_line(mini_checkpoint: Path, tmp_path: Path) -> None:
@@ -154,20 +111,25 @@ def test_the_command_prints_its_measurements_or_fails_in_one_line(mini_checkpoin
     code, out, err = export_command(*arguments)
     assert code == 0 and "P@1 bundle" in out and "P@1 of 9 pairs moves in steps of 5.56" in err
     assert "`xsent-export CHECKPOINT OUT --int8 --tolerance 5.0`" in card_of(tmp_path / "out")
+    assert_refused(export_command(*arguments), "exists; .* --force")
     _, out, _ = export_command(*arguments, "--force", "--json")
     assert set(json.loads(out)["parity"]["languages"]) == {"de", "fr"}
     assert_refused(export_command(tmp_path / "missing", tmp_path / "other"), "missing")
     code, _, err = export_command(mini_checkpoint, tmp_path / "other", "--int8", "--fp32")
     assert code == 2 and "exclude each other" in err
     assert_refused(export_command(mini_checkpoint, tmp_path), "exists; name another folder, or replace it with --force")
+    for place, message in ((tmp_path, "is not a bundle"), (tmp_path / "no" / "out", "no such folder")):
+        assert_refused(export_command(mini_checkpoint, place, "--force"), message)
+    assert_refused(export_command(tmp_path / "no checkpoint", tmp_path), "exists")  # before anything is done
+    assert file_names(tmp_path) == {"out"}
 
 
-def test_plain_onnxruntime_reads_the_onnx_folder(mini_checkpoint: Path, tmp_path: Path) -> None:
+def test_plain_onnxruntime_reads_the_onnx_folder(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = json.loads(export_command(mini_checkpoint, out, "--format", "onnx", "--fp32", "--json")[1])
     assert (printed["path"], printed["bytes"]) == (str(out), sum(path.stat().st_size for path in out.iterdir()))
     assert printed["parity"]["languages"]["fr"]["cosine_mean"] > 0.995
-    assert sorted(path.name for path in out.iterdir()) == ["README.md", "model.onnx", "sentencepiece.model"]
+    assert file_names(out) == {"README.md", "model.onnx", "sentencepiece.model"}
     processor = sentencepiece.SentencePieceProcessor(model_file=str(out / "sentencepiece.model"))
     session = onnxruntime.InferenceSession(out / "model.onnx", providers=["CPUExecutionProvider"])
     ids = np.array(processor.encode(TEXTS[:1], add_bos=True, add_eos=True), np.int64)
@@ -175,11 +137,13 @@ def test_plain_onnxruntime_reads_the_onnx_folder(mini_checkpoint: Path, tmp_path
     trained = CheckpointEncoder(load_checkpoint(mini_checkpoint)).encode(TEXTS[:1])
     np.testing.assert_allclose(vectors / np.linalg.norm(vectors), trained, atol=1e-5)
     assert card_of(out).startswith('---\nlanguage: ["en", "fr", "de"]\n') and "--format onnx" in card_of(out)
+    assert export_command(mini_bundle, tmp_path / "unmeasured", "--format", "onnx")[0] == 0  # it has no pairs
+    assert "## Parity" in card_of(out) and "## Parity" not in card_of(tmp_path / "unmeasured")
 
 
 @pytest.mark.parametrize(
     ("kind", "options", "place"),
-    [("onnx", [], "for onnx"), ("web", [], "for web"), ("openvino", ["--fp32"], "in OpenVINO")],
+    [("web", [], "for web"), ("openvino", ["--fp32"], "in OpenVINO")],
 )
 def test_exports_for_other_tools_are_measured_too(
     kind: str, options: list[str], place: str, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -197,19 +161,11 @@ def test_exports_for_other_tools_are_measured_too(
     assert not list(tmp_path.iterdir())
 
 
-def test_without_pairs_an_export_for_another_tool_is_not_measured(mini_bundle: Path, tmp_path: Path) -> None:
-    assert export_command(mini_bundle, tmp_path / "out", "--format", "onnx")[0] == 0
-    assert "## Parity" not in card_of(tmp_path / "out")
-
-
-FULL = "Error while serializing: I/O error: No space left on device (os error 28)"
-
-
 @pytest.mark.parametrize(
     ("kind", "step", "error"),
     [
-        ("onnx", "xsent_export.graph.BatchGraph.model", OSError(28, "No space left on device")),
-        ("sentence-transformers", "xsent_train.checkpoint.save_file", SafetensorError(FULL)),
+        ("onnx", "xsent_export.graph.BatchGraph.model", FULL_DISK),
+        ("sentence-transformers", "xsent_train.checkpoint.save_file", SafetensorError("I/O error: (os error 28)")),
     ],
 )
 def test_other_formats_replace_nothing_and_a_full_disk_is_one_line(

@@ -37,19 +37,11 @@ def test_only_trained_parts_can_be_kept(checkpoint: Checkpoint) -> None:
     assert (trained_depths(trained), trained_dims(trained)) == ([0, 2], [32])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"languages": ["en"]}, "--languages and --sample belong together"),
-        ({"format": "onnx", "force": True}, "--force: not for --format onnx"),
-    ],
-)
-def test_options_that_contradict_each_other(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        ExportOptions(**options)
-
-
-def test_the_command_of_some_options() -> None:
+def test_options_that_contradict_each_other_and_the_command_of_some() -> None:
+    with pytest.raises(DataError, match="--languages and --sample belong together"):
+        ExportOptions(languages=["en"])
+    with pytest.raises(DataError, match="--force: not for --format onnx"):
+        ExportOptions("onnx", force=True)
     options = ExportOptions("web", languages=["en"], sample=Path("text"), num_layers=0)
     assert options.command == "xsent-export CHECKPOINT OUT --format web --layers 0 --languages en --sample TEXT"
 
@@ -71,23 +63,17 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
     assert np.array_equal(counts, of_pairs)
 
 
-@pytest.mark.parametrize(
-    ("languages", "text", "message"),
-    [
+def test_samples_that_do_not_fit_are_refused(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    for languages, text, message in (
         (["en", "fr", "de"], "web\tfr\tone\tun\n", "no pairs in de; their pieces would all go"),
         (["en", "xx"], "a\n", "has no language xx; it has en, fr, de"),
         (["en", "fr"], "", "no text in en, fr"),
         (["en", "fr"], "web\tde\tone\teins\n", "no text in en, fr"),
         (["fr"], "a\n", "--languages fr must name en too"),
-    ],
-)
-def test_samples_that_do_not_fit_are_refused(
-    checkpoint: Checkpoint, tmp_path: Path, languages: list[str], text: str, message: str
-) -> None:
-    sample = tmp_path / "sample.txt"
-    sample.write_text(text)
-    with pytest.raises(DataError, match=message):
-        count_pieces(checkpoint, languages, sample)
+    ):
+        (tmp_path / "sample.txt").write_text(text)
+        with pytest.raises(DataError, match=message):
+            count_pieces(checkpoint, languages, tmp_path / "sample.txt")
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")

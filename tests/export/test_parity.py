@@ -1,6 +1,7 @@
 """The parity gate: what it measures, and what it refuses."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,7 @@ PAIRS = {"fr": [("one", "un"), ("two", "deux")]}
 BEFORE = fixed(one=(1, 0), two=(0, 1), un=(1, 0), deux=(0, 1))
 
 
-def test_measures_by_hand() -> None:
+def test_measures_by_hand(encoder: SentenceEncoder) -> None:
     # "deux" moves by 90 degrees and is now nearest to "one"; "one" and "two" still find their translations first.
     after = fixed(one=(1, 0), two=(0, 1), un=(0.8, 0.6), deux=(1, 0))
     measured = measure_parity(BEFORE, after, PAIRS, Budget()).languages["fr"]
@@ -41,6 +42,8 @@ def test_measures_by_hand() -> None:
     # en -> fr: "one" finds "deux", "two" finds "un"; fr -> en: both find "one".
     assert measured.p1_after == 25
     measure_parity(BEFORE, BEFORE, PAIRS, Budget()).check()
+    pairs = {"fr": [("Anna " * 100, "Boris " * 100), ("Clara", "David")]}  # cut on both sides without a word
+    assert measure_parity(encoder, encoder, pairs, Budget()).languages["fr"].cosine_min == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -53,20 +56,14 @@ def test_measures_by_hand() -> None:
     ],
 )
 def test_the_worst_language_decides(cosine: float, after: float, message: str) -> None:
-    good = LanguageParity(10, 1.0, 1.0, 1.0, 97.0, 97.0)
+    good = LanguageParity(1000, 1.0, 1.0, 1.0, 97.0, 97.0)
     bad = LanguageParity(10, cosine, 0.9, 0.9, 97.0, after)
     with pytest.raises(ParityError, match=message):
         Parity({"de": good, "fr": bad}, Budget()).check()
-
-
-def test_few_pairs_are_said() -> None:
-    def measured(pairs: int) -> Parity:
-        many, few = LanguageParity(1000, 1, 1, 1, 97, 97), LanguageParity(pairs, 1, 1, 1, 97, 96)
-        return Parity({"de": many, "fr": few}, Budget())
-
-    assert measured(100).remark == ""
+    few, many = replace(good, pairs=99, p1_after=96.0), replace(good, pairs=100, p1_after=96.0)
+    assert Parity({"de": good, "fr": many}, Budget()).remark == ""
     with pytest.raises(ParityError, match=r"keeps the trained weights; fr: P@1 of 99 pairs moves in steps of 0\.51,"):
-        measured(99).check()
+        Parity({"de": good, "fr": few}, Budget()).check()
 
 
 def test_of_a_table_in_4_bits_the_table_is_to_blame(mini_checkpoint: Path, tmp_path: Path) -> None:
@@ -75,21 +72,10 @@ def test_of_a_table_in_4_bits_the_table_is_to_blame(mini_checkpoint: Path, tmp_p
         export(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
 
 
-def test_long_sentences_are_cut_on_both_sides_without_a_word(encoder: SentenceEncoder) -> None:
-    pairs = {"fr": [("Anna " * 100, "Boris " * 100), ("Clara", "David")]}
-    assert measure_parity(encoder, encoder, pairs, Budget()).languages["fr"].cosine_min == pytest.approx(1)
-
-
-def one_bit_less(numbers: Vectors, scales: Vectors) -> tuple[Vectors, Vectors]:
-    return (2 * np.rint(numbers / 2)).astype(np.int8), scales
-
-
-def three_values(numbers: Vectors, scales: Vectors) -> tuple[Vectors, Vectors]:
-    return numbers.clip(-1, 1), scales
-
-
-def one_wrong_scale(numbers: Vectors, scales: Vectors) -> tuple[Vectors, Vectors]:
-    return numbers, np.concatenate([scales[:-1], 2 * scales[-1:]])
+Damage = Callable[[Vectors, Vectors], tuple[Vectors, Vectors]]
+one_bit_less: Damage = lambda numbers, scales: ((2 * np.rint(numbers / 2)).astype(np.int8), scales)  # noqa: E731
+three_values: Damage = lambda numbers, scales: (numbers.clip(-1, 1), scales)  # noqa: E731
+one_wrong_scale: Damage = lambda numbers, scales: (numbers, np.concatenate([scales[:-1], 2 * scales[-1:]]))  # noqa: E731
 
 
 @pytest.mark.parametrize(
@@ -104,7 +90,7 @@ def one_wrong_scale(numbers: Vectors, scales: Vectors) -> tuple[Vectors, Vectors
 )
 def test_coarser_weights_are_refused_whatever_cosines_say(
     function: str,
-    damage: Callable[..., tuple[Vectors, Vectors]],
+    damage: Damage,
     precision: Precision,
     mini_checkpoint: Path,
     tmp_path: Path,

@@ -30,28 +30,20 @@ from xsent_train.model import Encoder
 from xsent_train.tokens import to_tokens
 
 
-def test_rows_have_a_scale_each() -> None:
-    table = np.array([[1.27, -0.64, 0.0], [100.0, 254.0, -254.0]], np.float32)
-    rows, scales = quantize_rows(table)
+def test_numbers_and_scales_by_hand() -> None:
+    rows, scales = quantize_rows(np.array([[1.27, -0.64, 0.0], [100.0, 254.0, -254.0]], np.float32))
     assert rows.dtype == np.int8 and rows.tolist() == [[127, -64, 0], [50, 127, -127]]
     assert scales.dtype == np.float32 and scales.shape == (2, 1)
     assert scales.ravel().tolist() == pytest.approx([0.01, 2.0])
-
-
-@pytest.mark.parametrize(
-    ("limit", "weight", "expected", "steps"),
-    [
-        (WEIGHT_LIMIT, [[0.64, 3.2], [-0.32, -6.4]], [[64, 32], [-32, -64]], [0.01, 0.1]),  # seven bits
-        (127, [[1.27, 2.54], [-0.64, -2.54]], [[127, 127], [-64, -127]], [0.01, 0.02]),
-    ],
-)
-def test_columns_have_a_scale_each_and_a_limit(
-    limit: int, weight: list[list[float]], expected: list[list[int]], steps: list[float]
-) -> None:
-    columns, scales = quantize_columns(np.array(weight, np.float32), limit=limit)
-    assert columns.tolist() == expected
-    assert scales.tolist() == pytest.approx(steps)
+    columns, scales = quantize_columns(np.array([[0.64, 3.2], [-0.32, -6.4]], np.float32))  # of seven bits
+    assert columns.tolist() == [[64, 32], [-32, -64]] and scales.tolist() == pytest.approx([0.01, 0.1])
     assert 2 * 255 * WEIGHT_LIMIT <= np.iinfo(np.int16).max  # two products fit in 16 bits
+    columns, scales = quantize_columns(np.array([[1.27, 2.54], [-0.64, -2.54]], np.float32), limit=127)
+    assert columns.tolist() == [[127, 127], [-64, -127]] and scales.tolist() == pytest.approx([0.01, 0.02])
+    # Exact at scales 0.5 and 2: byte i holds number i low and number i + 2 high, each plus 8.
+    packed, scales = quantize_nibbles(np.array([[3.5, -3.5, 0.5, 0.0], [14.0, 2.0, -4.0, -14.0]], np.float32))
+    assert packed.tolist() == [[15 | 9 << 4, 1 | 8 << 4], [15 | 6 << 4, 9 | 1 << 4]]
+    assert scales.tolist() == [[0.5], [2.0]]
 
 
 def test_weights_compensate_for_errors() -> None:
@@ -81,13 +73,6 @@ def test_compensation_makes_the_product_better_and_no_weight_coarser() -> None:
     assert errors[1] < errors[0] / 4
 
 
-def test_nibbles_by_hand() -> None:
-    # Exact at scales 0.5 and 2: byte i holds number i low and number i + 2 high, each plus 8.
-    packed, scales = quantize_nibbles(np.array([[3.5, -3.5, 0.5, 0.0], [14.0, 2.0, -4.0, -14.0]], np.float32))
-    assert packed.tolist() == [[15 | 9 << 4, 1 | 8 << 4], [15 | 6 << 4, 9 | 1 << 4]]
-    assert scales.tolist() == [[0.5], [2.0]]
-
-
 def test_each_block_of_a_row_has_its_own_nibble_scale() -> None:
     assert (block_size(128), block_size(96), block_size(32)) == (64, 96, 32)
     table = np.random.default_rng(0).normal(size=(5000, 128)).astype(np.float32)
@@ -102,15 +87,12 @@ def test_each_block_of_a_row_has_its_own_nibble_scale() -> None:
     assert np.square(error).mean() < 0.9 * np.square(naive).mean()
 
 
-def test_rounding_errors_by_hand() -> None:
+def test_rounding_errors_by_hand_zeros_and_infinities() -> None:
     trained = np.array([[127, 0, 0, 0], [254, 0, 0, 0]], np.float32)  # steps of 1 and of 2
     off = np.array([[0, 0.5, 0.5, 0], [0, 2, 0, 0]], np.float32)
     assert rounding_error(trained, trained + off, TABLE_LIMIT) == pytest.approx(0.5)  # of the second row
     assert rounding_error(trained[0], trained[0] + off[0], TABLE_LIMIT) == pytest.approx(0.125**0.5)
     assert np.isnan(rounding_error(np.full_like(trained, np.inf), np.full_like(trained, np.inf), TABLE_LIMIT))
-
-
-def test_zeros_stay_zeros_and_infinities_are_refused() -> None:
     zeros = np.zeros((2, 4), np.float32)
     assert rounding_error(zeros, zeros, TABLE_LIMIT) == 0
     rows, scales = quantize_rows(zeros)
@@ -123,17 +105,6 @@ def test_zeros_stay_zeros_and_infinities_are_refused() -> None:
 
 
 SENTENCES = [[5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15, 16, 17], [20]] * 3
-
-
-@pytest.fixture
-def uneven(make_encoder: MakeEncoder) -> Encoder:
-    """An encoder with a channel that is much larger than the others, as BERTs have them."""
-    encoder = make_encoder(activation="gelu")
-    with torch.no_grad():
-        for layer in encoder.layers:
-            layer.ffn_in.bias[11] = 60.0
-            layer.ffn_out.weight[:, 11] /= 60
-    return encoder
 
 
 def error(encoder: Encoder, folder: Path, stats: ActivationStats) -> float:
@@ -149,7 +120,12 @@ def error(encoder: Encoder, folder: Path, stats: ActivationStats) -> float:
     return max(sines)
 
 
-def test_smoothed_vectors_are_nearer(uneven: Encoder, tmp_path: Path) -> None:
+def test_smoothed_vectors_are_nearer_and_moments_are_taken(make_encoder: MakeEncoder, tmp_path: Path) -> None:
+    uneven = make_encoder(activation="gelu")
+    with torch.no_grad():
+        for layer in uneven.layers:  # a channel is much larger than the others, as BERTs have them
+            layer.ffn_in.bias[11] = 60.0
+            layer.ffn_out.weight[:, 11] /= 60
     stats = calibrate(uneven, SENTENCES)
     smoothing = stats.smoothing
     assert {name.split(".")[1] for name in smoothing} == {"qkv", "ffn_in", "ffn_out"} and len(smoothing) == 6
@@ -158,16 +134,11 @@ def test_smoothed_vectors_are_nearer(uneven: Encoder, tmp_path: Path) -> None:
     plain = error(uneven, tmp_path, NOTHING)
     assert error(uneven, tmp_path, ActivationStats(smoothing)) < 0.5 * plain
     assert error(uneven, tmp_path, stats) < 0.5 * plain
-
-
-def test_moments_need_more_tokens_than_inputs(uneven: Encoder) -> None:
-    moments = calibrate(uneven, SENTENCES).moments
-    assert set(moments) == {
-        f"layer{n}.{part}" for n in (0, 1) for part in ("qkv", "attention_out", "ffn_in", "ffn_out")
-    }
-    of_qkv = moments["layer0.qkv"]
-    assert of_qkv.shape == (32, 32) and np.array_equal(of_qkv, of_qkv.T) and (np.diag(of_qkv) > 0).all()
-    assert not calibrate(uneven, SENTENCES[:1]).moments
+    names = {f"layer{n}.{part}" for n in (0, 1) for part in ("qkv", "attention_out", "ffn_in", "ffn_out")}
+    of_qkv = stats.moments["layer0.qkv"]
+    assert stats.moments.keys() == names and of_qkv.shape == (32, 32)
+    assert np.array_equal(of_qkv, of_qkv.T) and (np.diag(of_qkv) > 0).all()
+    assert not calibrate(uneven, SENTENCES[:1]).moments  # of fewer tokens than inputs
     assert calibrate(uneven, []) == NOTHING
     assert not any(part._forward_pre_hooks for part in uneven.modules())  # no hook is left
 

@@ -32,36 +32,50 @@ def processor(tokenizer_of_scripts: Path) -> SentencePieceProcessor:
     return SentencePieceProcessor(model_file=str(tokenizer_of_scripts))
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tokenizer_of_scripts: Path, tmp_path_factory: pytest.TempPathFactory):  # noqa: ANN201  a type of transformers
-    folder = tmp_path_factory.mktemp("written")
-    write_tokenizer(tokenizer_of_scripts, folder, STATIC)
-    return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-
-
-def test_ids_are_those_of_sentencepiece_for_every_character(tokenizer, processor: SentencePieceProcessor) -> None:  # noqa: ANN001
+def test_ids_are_those_of_sentencepiece_for_every_character(
+    tokenizer_of_scripts: Path, processor: SentencePieceProcessor, tmp_path: Path
+) -> None:
+    tokenizer = read(tokenizer_of_scripts, tmp_path, STATIC)
     assert isinstance(tokenizer, transformers.PreTrainedTokenizerFast)
     # All but Chinese characters and Korean syllables, which are like each other, and what belongs to nobody. And but
     # those that stand in for others, and one that is two marks, which NFKC joins with the letter before it.
     blocks = (range(1, 0x3400), range(0xA000, 0xAC00), range(0xF900, 0x11000), range(0x1D400, 0x20000))
     others = {0xFDD0, 0xFDD1, 0xFDD2, 0x344}
     texts = [*multilingual(1000), *(f"x{chr(i)}y" for block in blocks for i in block if i not in others)]
-    expected = processor.encode([*map(remove_format, texts)])
-    got = tokenizer(texts)["input_ids"]
+    got, expected = tokenizer(texts)["input_ids"], processor.encode([*map(remove_format, texts)])
     assert [text for text, ids, same in zip(texts, got, expected, strict=True) if ids != same] == []
+
+
+def read(model: Path, folder: Path, config: ModelConfig) -> Any:  # noqa: ANN401  a type of transformers
+    """The tokenizer of a model, as transformers reads it."""
+    write_tokenizer(model, folder, config)
+    return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
 def test_layers_read_a_text_between_the_first_and_the_last_token(
     tokenizer_of_scripts: Path, processor: SentencePieceProcessor, tmp_path: Path
 ) -> None:
-    write_tokenizer(tokenizer_of_scripts, tmp_path, LAYERS)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
-    texts = multilingual(200)
+    tokenizer, texts, long = read(tokenizer_of_scripts, tmp_path, LAYERS), multilingual(200), "the cat " * 100
     assert tokenizer(texts)["input_ids"] == processor.encode([*map(remove_format, texts)], add_bos=True, add_eos=True)
-    long = "the cat " * 100
     expected = [LAYERS.first, *processor.encode(long)[:MAX_LENGTH], LAYERS.last]
     assert tokenizer(long, truncation=True)["input_ids"] == expected
     assert tokenizer.model_max_length == MAX_LENGTH + 2
+
+
+def test_a_table_reads_no_token_more_and_long_texts_are_cut(
+    tokenizer_of_scripts: Path, processor: SentencePieceProcessor, tmp_path: Path
+) -> None:
+    tokenizer, texts = read(tokenizer_of_scripts, tmp_path, STATIC), ("cat", "the cat " * 100)
+    assert tokenizer("")["input_ids"] == []
+    batch = tokenizer(list(texts), padding=True, truncation=True)
+    cat, cats = (processor.encode(text) for text in texts)
+    assert batch["input_ids"] == [cat + [0] * (MAX_LENGTH - len(cat)), cats[:MAX_LENGTH]]
+    assert [sum(mask) for mask in batch["attention_mask"]] == [len(cat), MAX_LENGTH]
+    assert tokenizer.decode(tokenizer("The cat, è 猫 🙂 sleeps.")["input_ids"]) == "the cat, è 猫 🙂 sleeps."
+    small = train_small(tmp_path)  # without padding
+    tokenizer, processor = read(small, tmp_path, STATIC), SentencePieceProcessor(model_file=str(small))
+    assert tokenizer(multilingual(100))["input_ids"] == processor.encode([*map(remove_format, multilingual(100))])
+    assert tokenizer.pad_token_id == processor.unk_id()
 
 
 def train_small(folder: Path, **settings: object) -> Path:
@@ -69,62 +83,32 @@ def train_small(folder: Path, **settings: object) -> Path:
     return train_tokenizer(folder, ["the cat sleeps", "a dog runs", "two birds sing"] * 20, 300, **settings)
 
 
-def test_a_small_vocabulary_without_padding(tmp_path: Path) -> None:
-    model = train_small(tmp_path)
-    write_tokenizer(model, tmp_path, STATIC)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
-    processor = SentencePieceProcessor(model_file=str(model))
-    texts = multilingual(100)
-    assert tokenizer(texts)["input_ids"] == processor.encode([*map(remove_format, texts)])
-    assert tokenizer.pad_token_id == processor.unk_id()
-
-
-def test_no_token_is_added_and_long_texts_are_cut(tokenizer, processor: SentencePieceProcessor) -> None:  # noqa: ANN001
-    assert tokenizer("")["input_ids"] == []
-    batch = tokenizer(["cat", "the cat " * 100], padding=True, truncation=True)
-    cat, cats = (processor.encode(text) for text in ("cat", "the cat " * 100))
-    assert batch["input_ids"] == [cat + [0] * (MAX_LENGTH - len(cat)), cats[:MAX_LENGTH]]
-    assert [sum(mask) for mask in batch["attention_mask"]] == [len(cat), MAX_LENGTH]
-    assert tokenizer.decode(tokenizer("The cat, è 猫 🙂 sleeps.")["input_ids"]) == "the cat, è 猫 🙂 sleeps."
-
-
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
+def test_other_models_are_refused(tmp_path: Path) -> None:
+    for settings, reason in (
         ({"model_type": "bpe"}, "expected a unigram model with byte fallback"),
         ({"byte_fallback": False}, "expected a unigram model with byte fallback"),
         ({"normalization_rule_name": "identity"}, "expected normalisation nmt_nfkc_cf, got identity"),
         ({"add_dummy_prefix": False}, "one put before the text"),
         ({"user_defined_symbols": ["<city>"]}, "symbols of the user"),
-    ],
-)
-def test_other_models_are_refused(settings: dict[str, object], reason: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError) as caught:
-        write_tokenizer(train_small(tmp_path, **settings), tmp_path, STATIC)
-    assert reason in str(caught.value) and "use --format onnx" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "tokenizer.json").exists()
+    ):
+        with pytest.raises(DataError, match=f"{reason}.*use --format onnx") as caught:
+            write_tokenizer(train_small(tmp_path, **settings), tmp_path, STATIC)
+        assert "\n" not in str(caught.value) and not (tmp_path / "tokenizer.json").exists()
 
 
-def load(folder: Path) -> Any:  # noqa: ANN401  a type of theirs
-    return sentence_transformers.SentenceTransformer(
-        str(folder), device="cpu", local_files_only=True, trust_remote_code=False
-    )
+def load(folder: Path, **settings: object) -> Any:  # noqa: ANN401  a type of theirs
+    return sentence_transformers.SentenceTransformer(str(folder), device="cpu", local_files_only=True, **settings)
 
 
-@pytest.mark.parametrize(
-    ("activation", "layers", "dim"),
-    [("gelu", 2, DIM), ("silu", 2, DIM), ("gelu", 1, DIM), ("gelu", 0, DIM), ("gelu", 0, 8)],
-)
+@pytest.mark.parametrize(("activation", "layers", "dim"), [("gelu", 2, DIM), ("silu", 1, DIM), ("gelu", 0, 8)])
 def test_the_library_gives_the_vectors_of_the_checkpoint(
     activation: str, layers: int, dim: int, make_checkpoint: MakeCheckpoint, tmp_path: Path
 ) -> None:
     checkpoint = make_checkpoint(activation)
     write_sentence_transformers(checkpoint, BundleSpec(layers, dim, "int8"), tmp_path)
-    model = load(tmp_path)
-    texts = multilingual(1000)
-    expected = CheckpointEncoder(checkpoint, depth=layers, dim=dim).encode(texts)
-    vectors = model.encode(texts)
+    model, texts = load(tmp_path), multilingual(1000)
+    ours = CheckpointEncoder(checkpoint, depth=layers, dim=dim)
+    expected, vectors = ours.encode(texts), model.encode(texts)
     assert vectors.dtype == np.float32
     assert vectors.shape == (1000, dim) == (1000, model.get_embedding_dimension())
     empty = ~expected.any(axis=1)
@@ -132,26 +116,16 @@ def test_the_library_gives_the_vectors_of_the_checkpoint(
     assert vectors[empty].any() == (layers > 0)  # to a BERT a first and a last token are something
     assert np.allclose(np.linalg.norm(vectors[~empty], axis=1), 1, atol=1e-5)
     assert (vectors * expected).sum(axis=1)[~empty].min() >= 0.99999
-    if layers:
-        assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "bert"
-        assert model.max_seq_length == 64 + 2
-
-
-@pytest.mark.parametrize("layers", [0, 2])
-def test_every_weight_is_used_and_control_symbols_are_text(
-    layers: int, make_checkpoint: MakeCheckpoint, tmp_path: Path
-) -> None:
-    checkpoint = make_checkpoint()
-    write_sentence_transformers(checkpoint, BundleSpec(layers, DIM), tmp_path)
     kinds = {".json", ".safetensors", ".gitattributes"} | ({".onnx"} if layers else set())  # no code
     assert {file.suffix or file.name for file in tmp_path.rglob("*") if file.is_file()} == kinds
     if layers:
+        assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "bert"
+        assert model.max_seq_length == 64 + 2
         _, report = transformers.AutoModel.from_pretrained(tmp_path, local_files_only=True, output_loading_info=True)
         assert {name: list(problems) for name, problems in report.items() if problems} == {}
-        parameters = sum(weight.numel() for weight in checkpoint.load_encoder().parameters())
+        parameters = sum(weight.numel() for weight in checkpoint.load_encoder(layers).parameters())
         # More than the weights: two token types, a pooler, and names.
         assert (tmp_path / "model.safetensors").stat().st_size - 4 * parameters < 4 * DIM * (DIM + 3) + 4500
-    model, ours = load(tmp_path), CheckpointEncoder(checkpoint, depth=layers)
     texts = ["<pad>", "<PAD> <UNK>", "[MASK]", "a <unk> b <0x41>", "猫", "Le chat dort près de la fenêtre. " * 3]
     assert np.allclose(model.encode(texts), ours.encode(texts), atol=1e-4)
     assert np.allclose(model.encode(texts), np.stack([model.encode(text) for text in texts]), atol=1e-6)
@@ -174,10 +148,7 @@ def test_other_engines_open_the_folder_as_it_is(
         vectors = np.array(list(open_fastembed(folder).embed(texts)))
     else:
         pytest.importorskip("optimum.onnxruntime" if tool == "onnx" else "optimum.intel")  # want older transformers
-        model = sentence_transformers.SentenceTransformer(
-            str(folder), device="cpu", local_files_only=True, backend=tool, model_kwargs={"export": tool == "openvino"}
-        )
-        vectors = model.encode(texts)
+        vectors = load(folder, backend=tool, model_kwargs={"export": tool == "openvino"}).encode(texts)
     nearness = (vectors * expected).sum(axis=1)
     assert nearness.mean() > (0.999999 if precision == "float32" or tool == "openvino" else 0.995)
 

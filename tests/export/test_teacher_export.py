@@ -57,7 +57,7 @@ def test_the_command_prints_the_agreement_and_the_identity(bert: Path, exported:
     assert json.loads((exported / "teacher.json").read_bytes())["teacher"] == original
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "weights.bin", "embeddings.bin", "tokenizer.json", "teacher.json"])
+@pytest.mark.parametrize("name", ["model.onnx", "weights.bin", "tokenizer.json", "teacher.json"])
 def test_a_damaged_teacher_is_one_line(name: str, exported: Path, tmp_path: Path) -> None:
     damaged = Path(shutil.copytree(exported, tmp_path / "damaged"))
     content = (damaged / name).read_bytes()

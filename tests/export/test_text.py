@@ -43,7 +43,7 @@ def test_text_goes_in_and_the_vector_of_the_bundle_comes_out(file: str, folder: 
     np.testing.assert_allclose(vectors, SentenceEncoder(mini_bundle).encode(texts), atol=1e-5)
 
 
-def test_its_ids_are_those_of_sentencepiece(folder: Path, mini_bundle: Path) -> None:
+def test_its_ids_are_those_of_sentencepiece_and_its_operators_are_listed(folder: Path, mini_bundle: Path) -> None:
     model = onnx.load(folder / "text.onnx")
     model.graph.output.append(onnx.helper.make_tensor_value_info("kept", onnx.TensorProto.INT64, ["tokens"]))
     session = open_session(model.SerializeToString())
@@ -52,9 +52,6 @@ def test_its_ids_are_those_of_sentencepiece(folder: Path, mini_bundle: Path) -> 
     for text in [*ODD, *multilingual(2000)]:
         (ids,) = session.run(["kept"], {"text": np.array([text])})
         assert ids.tolist() == processor.encode(remove_format(text))[:most], text
-
-
-def test_the_operators_of_a_reduced_build_are_listed(folder: Path) -> None:
-    lines = (folder / "text.required_operators.config").read_text().splitlines()
+    lines = (folder / "text.required_operators.config").read_text().splitlines()  # of a reduced build
     assert "ai.onnx.contrib;1;SentencepieceTokenizer,StringRegexReplace" in lines
     assert not any(line.startswith("#") for line in lines)

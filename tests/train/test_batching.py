@@ -38,15 +38,6 @@ def ids(batch: Batch) -> list[list[int]]:
     return [side.ids.tolist() for side in batch.hiding.sides]
 
 
-def test_a_resume_sees_the_same_batches(store: Store) -> None:
-    stage = STAGE.model_copy(update={"objectives": Objectives(mlm=1)})
-    whole = list(batches(store, stage).since(0))
-    assert len(whole) == 20
-    for now, expected in zip(batches(store, stage).since(7), whole[7:], strict=True):
-        assert ids(now) == ids(expected)
-        assert torch.equal(now.hiding.read[0].tokens.ids, expected.hiding.read[0].tokens.ids)
-
-
 def test_ranks_divide_each_batch(store: Store) -> None:
     whole = list(batches(store).since(0))
     ranks = [list(batches(store, rank=(rank, 2)).since(0)) for rank in (0, 1)]

@@ -6,14 +6,12 @@ from pathlib import Path
 import pytest
 
 from xsent.errors import DataError
-from xsent_train.data.corpus import Corpus, Pair
+from xsent_train.data.corpus import Corpus, Pair, parse_line
 
 GOOD = "talk\tde\tThe cat sleeps.\tDie Katze schläft.\n"
 
 
-def test_bad_lines_are_skipped_counted_and_reported_with_their_number(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_bad_lines_are_skipped_counted_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, good = tmp_path / "bad.tsv", GOOD.encode()
     path.write_bytes(good + b"no tab at all\n" + b"talk\tde\tbyte \xff\tx\n" + b"talk\tde\t\tx\n" + good)
     assert len(list(Corpus([path]))) == 2
@@ -28,35 +26,29 @@ def test_bad_lines_are_skipped_counted_and_reported_with_their_number(
     assert "1000 1 fields instead of 4" in caplog.records[-1].message
 
 
-def test_a_line_of_two_fields_is_english_alone_and_of_no_language(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_line_of_fewer_fields_is_a_sentence_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "a.tsv").write_text("wiki\tRain fell.\n" + GOOD + "wiki\t \n", encoding="utf-8")
     corpus = Corpus([tmp_path / "a.tsv"], frozenset(["fr"]))
     (alone,) = corpus
     assert alone == Pair("wiki", "en", "Rain fell.", "") and alone.alone and alone.cell == ("wiki", "en")
     assert caplog.records[-1].message == "skipped bad lines: 1 an empty field"
     assert not Pair("talk", "en", "Hello.", "Hi.").alone  # a paraphrase is a pair
+    other = parse_line(b"talk\tfr\tIl pleut.\n")
+    assert other == Pair("talk", "fr", "Il pleut.", "") and other.cell == ("talk", "fr alone")
     (tmp_path / "a.tsv").write_text(GOOD + GOOD.replace("\tde\t", "\tfr\t"), encoding="utf-8")
     assert [pair.language for pair in corpus] == ["fr"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+def test_files_that_hold_no_pairs_are_named(tmp_path: Path) -> None:
+    for name, content, message in (
         ("missing.tsv", None, "No such file"),
         ("empty.tsv", b"", "no usable pair"),
         ("other.tsv", b"just text\n", "no usable pair"),
         ("damaged.tsv.xz", lzma.compress(GOOD.encode() * 100)[:-30], "damaged"),
         ("not.tsv.gz", b"not gzip", "damaged"),
-    ],
-)
-def test_files_that_hold_no_pairs_are_an_error_with_their_name(
-    tmp_path: Path, name: str, content: bytes | None, message: str
-) -> None:
-    path = tmp_path / name
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(DataError, match=message) as raised:
-        list(Corpus([path]))
-    assert str(path) in str(raised.value)
+    ):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=message) as raised:
+            list(Corpus([tmp_path / name]))
+        assert str(tmp_path / name) in str(raised.value)

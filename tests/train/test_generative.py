@@ -29,22 +29,18 @@ def listed(targets: Targets) -> list[tuple[int, int, float]]:
     return list(zip(*(part.tolist() for part in (targets.ids, targets.sentence, targets.weight)), strict=True))
 
 
-def test_uniform_targets_count_a_repeated_piece_once_and_an_empty_sentence_has_none() -> None:
+def test_targets_by_hand() -> None:
+    # uniform: a repeated piece counts once, an empty sentence has none
     targets = uniform_targets(torch.tensor([5, 3, 5, 4]), torch.tensor([3, 1]))
     assert listed(targets) == [(3, 0, 0.5), (5, 0, 0.5), (4, 1, 1.0)]
     targets = uniform_targets(torch.tensor([65_535, 4]), torch.tensor([0, 2, 0]))
     assert listed(targets) == [(4, 1, 0.5), (65_535, 1, 0.5)]
-
-
-def test_smlm_puts_all_mass_on_the_hidden_piece() -> None:
+    # smlm: all mass on the hidden piece
     targets = smlm_targets(torch.tensor([7, 0, 7]), torch.tensor([True, False, True]))
     assert listed(targets) == [(7, 0, 1.0), (7, 2, 1.0)]
-
-
-def test_ugt_gives_half_to_the_hidden_piece_of_masked_sentences_only() -> None:
+    # ugt: half to the hidden piece of masked sentences; it also stands on the other side: 1/2 + 1/4
     other = uniform_targets(torch.tensor([3, 5, 4]), torch.tensor([2, 1]))
     targets = ugt_targets(torch.tensor([3, 9]), torch.tensor([True, False]), other)
-    # the hidden piece 3 also stands on the other side: 1/2 + 1/4
     assert listed(targets) == [(3, 0, 0.25), (5, 0, 0.25), (4, 1, 1.0), (3, 0, 0.5)]
     other = uniform_targets(torch.tensor([4]), torch.tensor([1, 0]))  # all to the hidden one where nothing is else
     targets = ugt_targets(torch.tensor([3, 9]), torch.tensor([True, True]), other)
@@ -126,7 +122,7 @@ def test_token_loss_is_the_mean_cross_entropy_of_the_hidden_tokens(chunk: int) -
     assert nothing.item() == 0.0 and not table.grad.any()
 
 
-def test_word_ctl_asks_for_each_word_against_all_other_pieces() -> None:
+def test_word_ctl_asks_for_each_word_against_all_other_pieces_that_are_allowed() -> None:
     # Cosines with the query x: pieces 0, 1, 2 (the bag) 1, 0 and -1; the negatives 3 and 4: 0 and 1. Temperature 0.5.
     query = torch.tensor([[7.0, 0.0]])
     bag = uniform_targets(torch.tensor([0, 1, 2, 1]), torch.tensor([4]))
@@ -134,13 +130,10 @@ def test_word_ctl_asks_for_each_word_against_all_other_pieces() -> None:
     against = math.exp(0) + math.exp(2)
     expected = sum(math.log((math.exp(s) + against) / math.exp(s)) for s in (2, 0, -2)) / 3
     assert loss.item() == pytest.approx(expected)
-
-
-def test_a_piece_that_is_not_allowed_is_neither_positive_nor_negative() -> None:
     # Piece 0 stands in the bag and piece 4 outside it, neither is allowed: piece 1 (cosine 0) against 2 and 3.
     allowed = torch.tensor([False, True, True, True, False])
     bag = uniform_targets(torch.tensor([0, 1]), torch.tensor([2]))
-    loss = word_ctl(torch.tensor([[1.0, 0.0]]), TABLE, bag, allowed, temperature=1.0, negatives=100)
+    loss = word_ctl(query, TABLE, bag, allowed, temperature=1.0, negatives=100)
     assert loss.item() == pytest.approx(math.log(1 + math.exp(-1) + 1))
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,19 +9,17 @@ import pytest
 import torch
 from commands import assert_refused
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
 from tiny_bert import STAGE, STEPS, WIDTH, write_tiny_bert
 from toy import toy_pairs
-from trainings import arguments, assert_same_weights, kill_in_the_middle, train, train_command
+from trainings import Says, arguments, assert_same_weights, kill_in_the_middle, open_trainer, train, train_command
 
 from xsent.errors import DataError
 from xsent.similarity import unit_rows
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
-from xsent_train.data.corpus import Pair, parse_line
-from xsent_train.recipe import TeacherConfig, load_recipe
+from xsent_train.data.corpus import Pair
+from xsent_train.recipe import TeacherConfig
 from xsent_train.teacher.teacher import Teacher, open_teacher
 from xsent_train.teacher.teachers import JoinedTeacher, Member
-from xsent_train.trainer import Trainer
 
 DIM = 6
 PAIRS = [Pair(*pair) for pair in toy_pairs(200)]
@@ -32,19 +29,6 @@ def look(text: str) -> NDArray[np.float32]:
     """A direction of each text, none of them near the middle of all."""
     vector = np.random.default_rng(list(text.encode())).normal(size=DIM) + 1
     return np.asarray(vector / np.linalg.norm(vector), np.float32)
-
-
-class Says:
-    """A teacher that remembers what it was asked."""
-
-    def __init__(self, vector: Callable[[str], NDArray[np.float32]]) -> None:
-        self.asked: list[str] = []
-        self._vector = vector
-
-    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
-        """Vectors [n, DIM]."""
-        self.asked += sentences
-        return np.stack([self._vector(text) for text in sentences])
 
 
 def member(name: str, encoder: Says, **settings: object) -> Member:
@@ -118,12 +102,6 @@ def test_what_cannot_be_joined_is_said(tmp_path: Path) -> None:
         joined(tmp_path, english).targets([Pair("s", "fr", "Bonjour.", "")])
 
 
-def test_a_line_of_three_fields_is_a_sentence_of_its_language() -> None:
-    alone = parse_line(b"talk\tfr\tIl pleut.\n")
-    assert alone == Pair("talk", "fr", "Il pleut.", "")
-    assert isinstance(alone, Pair) and alone.alone and alone.cell == ("talk", "fr alone")
-
-
 TAUGHT = f"""
 name = "taught"
 languages = ["de", "fr"]
@@ -134,7 +112,6 @@ activation = "gelu"
 norm_eps = 1e-7
 max_length = 24
 readouts = true
-checkpoint_minutes = 0
 [teachers.one]
 space = "one"
 languages = ["en"]
@@ -165,10 +142,8 @@ objectives = {{ align = 0.1, distil = 3, similarity_distil = 10 }}
 
 
 @pytest.fixture(scope="module")
-def recipe(student: Path, bert: Path) -> Path:
-    """A recipe with two teachers beside text without translation, and `start`, what it starts from."""
-    train(student, student.parent / "whole", teacher=bert)
-    shutil.copytree(student.parent / "whole" / "checkpoints" / f"everything-{STEPS:07d}", student.parent / "start")
+def recipe(student: Path) -> Path:
+    """A recipe with two teachers beside text without translation."""
     texts = [pair[3] for pair in toy_pairs(100, seed=8) if pair[1] == "fr"]
     (student.parent / "alone.tsv").write_text("".join(f"alone\tfr\t{text}\n" for text in texts))
     student.with_name("taught.toml").write_text(TAUGHT)
@@ -180,38 +155,25 @@ def teachers(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return {"one": bert, "two": write_tiny_bert(tmp_path_factory.mktemp("two") / "bert", hidden_act="silu")}
 
 
-def run(recipe: Path, teachers: dict[str, Path], out: Path) -> Path:
-    config = load_recipe(recipe)
-    files = [recipe.parent / file for file in config.corpus.files]
-    return Trainer(config, files, out, threads=1, teacher=teachers, start=recipe.parent / "start").train()
-
-
 @pytest.fixture(scope="module")
-def taught(recipe: Path, teachers: dict[str, Path]) -> Path:
-    return run(recipe, teachers, recipe.parent / "taught")
+def taught(recipe: Path, learnt: Path, teachers: dict[str, Path]) -> Path:
+    return train(recipe, recipe.parent / "taught", teacher=teachers, start=learnt)
 
 
-def options(recipe: Path, teachers: dict[str, Path]) -> list[str]:
-    named = [text for name, path in teachers.items() for text in ("--teacher", f"{name}={path}")]
-    return [*named, "--start", str(recipe.parent / "start")]
-
-
-def test_every_depth_comes_near_what_the_teachers_say(recipe: Path, teachers: dict[str, Path], taught: Path) -> None:
+def test_every_depth_comes_near_them(recipe: Path, learnt: Path, teachers: dict[str, Path], taught: Path) -> None:
     whole = load_checkpoint(taught)
     assert whole.config.depths == (0, 1, 2) and whole.about["recipe"]["teachers"]["two"]["weight"] == 2
     fitted = load_checkpoint(taught.parent / "readouts-0000000")
     layers = [name for name in fitted.weights if ".layers." in name]
-    before = load_checkpoint(recipe.parent / "start").weights
+    before = load_checkpoint(learnt).weights
     assert layers and all(torch.equal(fitted.weights[name], before[name]) for name in layers)
     assert whole.weights["teachers.axes"].shape == (2 * WIDTH, WIDTH)
     assert whole.weights["teachers.means"].shape == (2 * WIDTH,)
 
     unseen = toy_pairs(100, seed=99)
-    config = load_recipe(recipe)
-    files = [recipe.parent / file for file in config.corpus.files]
-    trainer = Trainer(config, files, taught.parent.parent, threads=1, teacher=teachers, start=recipe.parent / "start")
-    assert trainer.teachers.joined is not None
-    targets = unit_rows(trainer.teachers.joined.targets([Pair(*pair) for pair in unseen]))
+    joined = open_trainer(recipe, taught.parent.parent, teacher=teachers, start=learnt).teachers.joined
+    assert joined is not None
+    targets = unit_rows(joined.targets([Pair(*pair) for pair in unseen]))
     for depth in (0, 1, 2):
         for column in (2, 3):
             near = []
@@ -219,14 +181,15 @@ def test_every_depth_comes_near_what_the_teachers_say(recipe: Path, teachers: di
                 vectors = CheckpointEncoder(checkpoint, depth=depth).encode([pair[column] for pair in unseen])
                 near.append(float((vectors * targets).sum(axis=1).mean()))
             assert near[1] > near[0] > 0.1, (depth, column, near)
+    texts = [pair[2] for pair in toy_pairs(200)]  # the space of a teacher is read off the student's
+    mapped = unit_rows(CheckpointEncoder(whole).encode(texts) @ whole.weights["spaces.one"].numpy())
+    assert (mapped * open_teacher(teachers["one"]).encode(texts)).sum(axis=1).mean() > 0.7
 
 
 def test_readouts_are_kept_on_their_axes_and_fitted_anew_on_others(
-    recipe: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path
+    recipe: Path, learnt: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path
 ) -> None:
-    config, start, prepared = load_recipe(recipe), recipe.parent / "start", taught.parent.parent
-    files = [recipe.parent / file for file in config.corpus.files]
-    trainer = Trainer(config, files, tmp_path, threads=1, prepared=prepared, teacher=teachers, start=start)
+    trainer = open_trainer(recipe, tmp_path, prepared=taught.parent.parent, teacher=teachers, start=learnt)
     whole = load_checkpoint(taught)
     others = {**whole.weights, "teachers.axes": whole.weights["teachers.axes"].flip(1)}
     unknown = {name: weight for name, weight in whole.weights.items() if not name.startswith("teachers.")}
@@ -239,16 +202,24 @@ def test_readouts_are_kept_on_their_axes_and_fitted_anew_on_others(
             assert same is kept, (depth, kept)
 
 
-def test_killed_it_resumes_to_the_bit(recipe: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path) -> None:
-    command = [*arguments(recipe, tmp_path / "run"), *options(recipe, teachers)]
-    kill_in_the_middle(command, tmp_path / "run", "taught", STEPS)
-    assert_same_weights(run(recipe, teachers, tmp_path / "run"), taught)
+def test_killed_it_resumes_to_the_bit(
+    recipe: Path, learnt: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path
+) -> None:
+    often, run = recipe.with_name("often.toml"), tmp_path / "run"
+    often.write_text(f"checkpoint_minutes = 0\n{TAUGHT}")
+    kill_in_the_middle([*arguments(often, run), *options(teachers, learnt)], run, "taught", STEPS, write=400)
+    assert_same_weights(train(recipe, run, teacher=teachers, start=learnt), taught)
+
+
+def options(teachers: dict[str, Path], start: Path) -> list[str]:
+    named = [text for name, path in teachers.items() for text in ("--teacher", f"{name}={path}")]
+    return [*named, "--start", str(start)]
 
 
 def test_teachers_that_are_missing_or_other_are_named(
-    recipe: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path
+    recipe: Path, learnt: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path
 ) -> None:
-    start = ("--start", recipe.parent / "start")
+    start = ("--start", learnt)
     one, two = (f"{name}={path}" for name, path in teachers.items())
     for given, message in (
         (["--teacher", one], "the recipe's teachers need paths: add --teacher two=PATH"),
@@ -264,12 +235,4 @@ def test_teachers_that_are_missing_or_other_are_named(
     shutil.copytree(taught.parent.parent, tmp_path / "damaged")
     for file in (tmp_path / "damaged" / "teachers").glob("joined-*.safetensors"):
         file.write_bytes(file.read_bytes()[:100])
-    assert_refused(train_command(recipe, tmp_path / "damaged", *options(recipe, teachers)), "delete the folder")
-
-
-def test_the_space_of_a_teacher_is_read_off_the_students(recipe: Path, teachers: dict[str, Path], taught: Path) -> None:
-    whole = load_checkpoint(taught)
-    texts = [pair[2] for pair in toy_pairs(200)]
-    theirs = open_teacher(teachers["one"]).encode(texts)
-    mapped = unit_rows(CheckpointEncoder(whole).encode(texts) @ load_file(taught / "model.safetensors")["spaces.one"])
-    assert (mapped * theirs).sum(axis=1).mean() > 0.7
+    assert_refused(train_command(recipe, tmp_path / "damaged", *options(teachers, learnt)), "delete the folder")

@@ -36,17 +36,14 @@ def test_one_piece_of_one_side_is_hidden_and_remembered() -> None:
     assert {place for i, side, place in seen if side == 0 and i == 2} == {4, 5, 6}
 
 
-def many_tokens() -> Tokens:
-    """30,000 tokens in turn of pieces 2 (the mask), 3 (punctuation), 4 and 5."""
-    return Tokens(torch.tensor([2, 3, 4, 5]).repeat(7500), torch.full((3000,), 10))
-
-
 def test_a_share_of_the_words_is_chosen_and_shown_as_bert_does() -> None:
-    before = many_tokens()
+    """Of 30,000 tokens, in turn of pieces 2 (the mask), 3 (punctuation), 4 and 5."""
+    ids = torch.tensor([2, 3, 4, 5]).repeat(7500)
+    before = Tokens(ids.clone(), torch.full((3000,), 10))
     after, labels = label(before, MASKABLE, 0.2, torch.Generator().manual_seed(0))
     positions = (labels != NOT_HIDDEN).nonzero()[:, 0]
+    assert torch.equal(before.ids, ids)  # not changed in place
     ids = labels[positions]
-    assert torch.equal(before.ids, many_tokens().ids)  # not changed in place
     assert torch.equal(after.lengths, before.lengths)
     assert torch.equal(ids, before.ids[positions])
     assert set(ids.tolist()) == {4, 5}  # neither masks nor punctuation are chosen
@@ -59,11 +56,9 @@ def test_a_share_of_the_words_is_chosen_and_shown_as_bert_does() -> None:
     for share, expected in (((shown == MASK), 0.8), ((shown == ids), 0.1 + 0.1 / 6)):
         assert abs(share.double().mean() - expected) < 0.02
     assert set(shown.tolist()) == {2, 4, 5, 6, 7, 8, 9}
-
-
-def test_where_nothing_can_be_chosen_nothing_is() -> None:
+    # Where nothing can be chosen nothing is.
     empty = Tokens(torch.zeros(0, dtype=torch.int64), torch.tensor([0, 0]))
-    for tokens, maskable in ((empty, MASKABLE), (many_tokens(), torch.zeros(10, dtype=torch.bool))):
+    for tokens, maskable in ((empty, MASKABLE), (before, torch.zeros(10, dtype=torch.bool))):
         after, labels = label(tokens, maskable, 0.5, torch.Generator())
         assert torch.equal(after.ids, tokens.ids)
         assert (labels == NOT_HIDDEN).all()

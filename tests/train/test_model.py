@@ -6,14 +6,9 @@ from conftest import MakeEncoder
 
 from xsent_train import model
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.tokens import Packing, Tokens, group_of, group_sizes
+from xsent_train.tokens import Packing, Tokens, group_of, group_sizes, to_tokens
 
 A, B, EMPTY = [5, 9, 9, 30], [7, 2], []
-
-
-def batch(*sentences: list[int]) -> Tokens:
-    ids = torch.tensor([i for sentence in sentences for i in sentence], dtype=torch.long)
-    return Tokens(ids, torch.tensor([len(sentence) for sentence in sentences]))
 
 
 @torch.no_grad()
@@ -21,26 +16,25 @@ def test_without_layers_the_vector_is_the_mean_of_the_rows() -> None:
     encoder = Encoder(ModelConfig(vocab_size=40, dim=8, num_layers=0))
     rows = encoder.table.weight
     expected = torch.stack([(rows[5] + 2 * rows[9] + rows[30]) / 4, (rows[7] + rows[2]) / 2, torch.zeros(8)])
-    assert torch.allclose(encoder(batch(A, B, EMPTY)), expected, atol=1e-7)
-
-
-def test_sentences_are_framed_for_the_layers() -> None:
-    framed = batch(A, EMPTY, B).framed(3, 4)
-    assert framed.ids.tolist() == [3, *A, 4, 3, 4, 3, *B, 4]
-    assert framed.lengths.tolist() == [6, 2, 4]
-    assert framed.ids[batch(A, EMPTY, B).inside()].tolist() == [*A, *B]
+    assert torch.allclose(encoder(to_tokens([A, B, EMPTY])), expected, atol=1e-7)
 
 
 @torch.no_grad()
-def test_a_vector_does_not_depend_on_its_batch(make_encoder: MakeEncoder) -> None:
+def test_a_vector_does_not_depend_on_its_batch(make_encoder: MakeEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = make_encoder()
-    alone = torch.cat([encoder(batch(sentence)) for sentence in (A, EMPTY, B)])
-    assert torch.allclose(encoder(batch(A, EMPTY, B)), alone, atol=1e-6)
+    alone = torch.cat([encoder(to_tokens([sentence])) for sentence in (A, EMPTY, B)])
+    assert torch.allclose(encoder(to_tokens([A, EMPTY, B])), alone, atol=1e-6)
+    lengths = torch.tensor([40, 1, 7, 0, 64, 8, 7, 33])
+    tokens = Tokens(torch.arange(int(lengths.sum())) % 50, lengths)
+    grouped = encoder.states(tokens)
+    monkeypatch.setattr(model, "packing", lambda lengths: Packing([group_of(lengths)]))
+    for a, b in zip(grouped, encoder.states(tokens), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
 
 
 @torch.no_grad()
 def test_the_encoder_inside_has_the_states_of_the_whole(make_encoder: MakeEncoder) -> None:
-    encoder, sentences = make_encoder(), batch(A, B)
+    encoder, sentences = make_encoder(), to_tokens([A, B])
     framed = encoder.framed(sentences)
     for layers in (1, 2):
         inside = encoder.first(layers)
@@ -58,13 +52,3 @@ def test_a_group_is_of_nearly_one_length() -> None:
     assert group_sizes([4, 5, 8, 9, 14, 20, 28, 29]) == [3, 2, 2, 1]
     assert group_sizes([0, 0, 3, 4]) == [4]
     assert group_sizes([]) == []
-
-
-def test_groups_change_no_state(make_encoder: MakeEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths = torch.tensor([40, 1, 7, 0, 64, 8, 7, 33])
-    tokens = Tokens(torch.arange(int(lengths.sum())) % 50, lengths)
-    encoder = make_encoder()
-    grouped = encoder.states(tokens)
-    monkeypatch.setattr(model, "packing", lambda lengths: Packing([group_of(lengths)]))
-    for a, b in zip(grouped, encoder.states(tokens), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)

@@ -29,7 +29,7 @@ def refusal(folder: Path) -> str:
     return str(caught.value)
 
 
-def test_it_encodes_as_the_library_does_and_offline(model: Path) -> None:
+def test_it_encodes_as_the_library_does_and_teaches(model: Path) -> None:
     encoder = open_sentence_transformer(model)
     assert encoder is not None
     from sentence_transformers import SentenceTransformer
@@ -40,13 +40,10 @@ def test_it_encodes_as_the_library_does_and_offline(model: Path) -> None:
     assert vectors.dtype == np.float32
     assert np.allclose(vectors, reference / np.linalg.norm(reference, axis=1, keepdims=True), atol=1e-5)
     assert encoder.encode([]).shape == (0, encoder.dim) == (0, WIDTH)
-
-
-def test_it_teaches_and_its_identity_is_its_weights(model: Path) -> None:
     teacher = open_teacher(model)
     assert teacher.dim == WIDTH
     (model / "README.md").write_text("read me")
-    assert open_teacher(model).identity == teacher.identity
+    assert open_teacher(model).identity == teacher.identity  # that of its weights
     flip_byte(model / "model.safetensors")
     assert open_teacher(model).identity != teacher.identity
 
@@ -62,13 +59,16 @@ def test_pickled_weights_are_refused_or_not_read(model: Path, tmp_path: Path) ->
     assert "pytorch_model.bin: pickled weights" in refusal(folder)
 
 
-def test_code_of_its_own_is_not_run(model: Path) -> None:
+def test_code_of_its_own_is_not_run(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     modules = json.loads((model / "modules.json").read_text())
     modules[1]["type"] = "its_own.Pooling"
     (model / "modules.json").write_text(json.dumps(modules))
     (model / "its_own.py").write_text(f"open({str(model / 'ran')!r}, 'w')")
     assert "code of its own, which xsent does not run" in refusal(model)
     assert not (model / "ran").exists()
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[teacher\]'"):
+        open_sentence_transformer(model)
 
 
 def test_damaged_folders(bert: Path, model: Path) -> None:
@@ -83,10 +83,3 @@ def test_damaged_folders(bert: Path, model: Path) -> None:
     assert "model.safetensors" in refusal(model)
     (model / "modules.json").write_text("[{")
     refusal(model)
-
-
-def test_the_library_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "modules.json").write_text("[]")
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[teacher\]'"):
-        open_sentence_transformer(tmp_path)

@@ -5,9 +5,10 @@ import logging
 import shlex
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
-from commands import Runner, write_lines
+from commands import Runner, assert_refused, write_lines
 from pages import ROOT, blocks
 from toy import write_toy_recipe
 from trainings import command, export_command
@@ -91,27 +92,17 @@ def test_the_picture_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "missing; expected the folder of a run of xsent-train"),
-        ("", "empty; a training writes a line at each validation"),
-        ('{"stage": "table", "st', "empty; a training"),  # it was killed while it wrote
-        ('{"stage": "table", "st\n', "damaged (Unterminated string"),
-        ("[1]\n", "damaged (cannot convert dictionary"),
-        ('{"stage": "a", "step": "x", "p1": {}, "loss": {"fr": 1}}\n', "damaged (invalid literal for int()"),
-        ('{"stage": "table", "step": 3}\n', "damaged ('p1'); expected"),
-    ],
-)
-def test_a_log_that_cannot_be_drawn_is_one_line(content: str | None, message: str, tmp_path: Path) -> None:
-    if content is not None:
-        (tmp_path / "log.jsonl").write_text(content)
-    code, out, err = command("plot", tmp_path)
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert f"{tmp_path / 'log.jsonl'}: {message}" in err and not (tmp_path / "log.png").exists()
-
-
-def test_a_missing_matplotlib_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    code, _, err = command("plot", tmp_path)
-    assert code == 1 and "is not installed; pip install 'xsent[bench]'" in err
+def test_a_log_that_cannot_be_drawn_is_one_line(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    assert_refused(command("plot", tmp_path), f"{log}: missing; expected the folder of a run of xsent-train")
+    for content, message in (
+        ('{"stage": "table", "st', "empty; a training writes a line at each validation"),  # killed while it wrote
+        ('{"stage": "table", "st\n', r"damaged \(Unterminated string"),
+        ("[1]\n", r"damaged \(cannot convert dictionary"),
+        ('{"stage": "table", "step": 3}\n', r"damaged \('p1'\); expected"),
+    ):
+        log.write_text(content)
+        assert_refused(command("plot", tmp_path), f"{log}: {message}")
+    with mock.patch.dict(sys.modules, {"matplotlib.figure": None}):
+        assert_refused(command("plot", tmp_path), "is not installed; pip install 'xsent[bench]'")
+    assert not (tmp_path / "log.png").exists()

@@ -10,7 +10,6 @@ from tiny_bert import WIDTH, WORDS, write_tiny_bert
 from trainings import toy_store
 
 from xsent.similarity import cosine_similarity
-from xsent_train.data.store import Store
 from xsent_train.model import Encoder
 from xsent_train.teacher.bert import TeacherBert, TeacherInput, english_rows, piece_counts, pools_by_mean, read_teacher
 from xsent_train.tokens import Tokens, to_tokens
@@ -57,17 +56,9 @@ def test_a_teacher_may_have_more_layers_than_an_encoder(layers: int, width: int,
     assert len(teacher.encoder(max_length=8).layers) == layers
 
 
-@pytest.fixture(scope="module")
-def store(toy_tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, spm.SentencePieceProcessor]:
-    store = toy_store(tmp_path_factory.mktemp("store"), toy_tokenizer, pairs=600)
-    return store, spm.SentencePieceProcessor(model_file=str(toy_tokenizer))
-
-
-def test_english_pieces_start_at_the_teachers_rows(
-    teacher: TeacherBert, store: tuple[Store, spm.SentencePieceProcessor]
-) -> None:
-    processor = store[1]
-    counts = piece_counts(store[0], len(processor))
+def test_english_pieces_start_at_its_rows(teacher: TeacherBert, toy_tokenizer: Path, tmp_path: Path) -> None:
+    processor = spm.SentencePieceProcessor(model_file=str(toy_tokenizer))
+    counts = piece_counts(toy_store(tmp_path, toy_tokenizer, pairs=600), len(processor))
     rows = english_rows(teacher, processor, counts)
     table, known = teacher.table, teacher.tokenizer.get_vocab()
     mean = table.mean(dim=0)
@@ -80,30 +71,17 @@ def test_english_pieces_start_at_the_teachers_rows(
         assert torch.equal(rows[piece], mean)
     for piece, symbol in ((3, "[CLS]"), (4, "[SEP]"), (1, "[UNK]")):
         assert torch.equal(rows[piece], table[known[symbol]])
-
-
-def test_the_input_of_a_teacher_is_the_mean_of_its_rows(teacher: TeacherBert) -> None:
-    inputs = TeacherInput(teacher)
-    known = teacher.tokenizer.get_vocab()
+    inputs = TeacherInput(teacher)  # the means of rows
     vectors = inputs.encode(["cat dog", "\u200b", "fish"])
     assert np.allclose(vectors[0], teacher.table[[known["cat"], known["dog"]]].mean(dim=0), atol=1e-6)
-    assert np.allclose(vectors[2], teacher.table[[known[p] for p in ("f", "##i", "##s", "##h")]].mean(dim=0), atol=1e-6)
+    assert np.allclose(vectors[2], spelled, atol=1e-6)
     assert not vectors[1].any() and not inputs.encode(["", ""]).any()
     assert inputs.dim == WIDTH and inputs.identity == f"{teacher.identity}-input"
 
 
-@pytest.mark.parametrize(
-    ("pooling", "good"),
-    [
-        ({}, True),
-        ({"pooling_mode": "mean"}, True),
-        ({"pooling_mode": ["mean"], "include_prompt": True}, True),
-        ({"pooling_mode": "cls"}, False),
-        ({"pooling_mode": ["mean", "cls"]}, False),
-        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}, True),
-        ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}, False),
-        ({"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True}, False),
-    ],
-)
-def test_the_mean_alone_pools(pooling: dict[str, object], good: bool) -> None:
-    assert pools_by_mean(pooling) is good
+def test_the_mean_alone_pools() -> None:
+    mean, cls = ({"pooling_mode_mean_tokens": mean, "pooling_mode_cls_token": not mean} for mean in (True, False))
+    for good in ({}, {"pooling_mode": "mean"}, {"pooling_mode": ["mean"], "include_prompt": True}, mean):
+        assert pools_by_mean(good)
+    for bad in ({"pooling_mode": ["mean", "cls"]}, cls, {**mean, "pooling_mode_max_tokens": True}):
+        assert not pools_by_mean(bad)
