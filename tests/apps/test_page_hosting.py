@@ -8,17 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from browsing import complaints_of, expect, listening, needs_chromium, open_page, started_browser
+from browsing import browser, complaints_of, expect, listening, needs_chromium, open_page
 
 from xsent_apps.web import Site
 
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with started_browser() as browser:
-        yield browser
+__all__ = ["browser"]
 
 
 @pytest.fixture

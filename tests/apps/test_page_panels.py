@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import complaints_of, expect, listening, needs_chromium, open_page, started_browser
+from browsing import address, browser, complaints_of, expect, needs_chromium, open_page
 from texts import NOTES
 
 from xsent import LinearClassifier, SentenceEncoder, cluster, name_clusters
-from xsent_apps.web import Site, open_server
 
 pytestmark = needs_chromium
+__all__ = ["address", "browser"]
 
 AXE = Path(os.environ.get("XSENT_NODE_MODULES", "node_modules"), "axe-core", "axe.min.js")
 HEAD = """async ({ labels, vectors }) => {
@@ -46,18 +46,6 @@ COVERED = """() => [...document.querySelectorAll("input, textarea, select")].fla
             && box.right > ring.left - reach && box.left < ring.right + reach);
     }).map((label) => label.innerText);
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with started_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with listening(open_server(Site.of(None), "127.0.0.1", 0)) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +170,7 @@ def test_the_map_has_names_and_is_saved(page: Any) -> None:  # noqa: ANN401
     assert download.value.path().read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
 def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noqa: ANN401
     page.set_viewport_size({"width": width, "height": 844})
     page.emulate_media(color_scheme=scheme)
@@ -191,7 +179,7 @@ def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noq
         page.click(f"#tab-{tab}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         opened = page.locator("#labels details[open]").count()
-        assert tab != "sort" or opened == (0 if width == 390 else 2)
+        assert tab != "sort" or opened == (0 if width == 360 else 2)
         if tab == "sort":
             page.evaluate("for (const one of document.querySelectorAll('#labels details')) one.open = true")
         assert page.evaluate(COVERED) == []
