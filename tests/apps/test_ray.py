@@ -1,5 +1,6 @@
 """`xsent encode --engine ray` on a cluster of two workers on this machine."""
 
+import gc
 import gzip
 import json
 import os
@@ -44,8 +45,10 @@ def cluster() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(ray, "ROWS", 5)
+    yield
+    gc.collect()  # the workers of a run that failed, whose CPUs the next one waits for
 
 
 @pytest.fixture

@@ -143,7 +143,7 @@ class Ground:
         write_lines(folder / "pairs.tsv", (f"{a}\t{b}" for a, b in zip(TEXT, OLD, strict=False)))
         for number in range(6):
             write_lines(make(folder / "notes") / f"{number}.txt", [f"{OLD[number]}\n\nHenry {number}"])
-        write_toy_recipe(make(folder / "toy"), ("steps = 150", "steps = 2"), ("steps = 12", "steps = 1"), minutes=0)
+        write_toy_recipe(make(folder / "toy"), ("steps = 150", "steps = 1"), ("steps = 12", "steps = 1"), minutes=0)
 
     @staticmethod
     def _change(folder: Path) -> None:
