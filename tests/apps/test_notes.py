@@ -98,15 +98,11 @@ def test_headings_and_names_are_found_and_shown(run: Runner, folder: Path) -> No
     assert "Home › Wi-Fi password" in out and "network" not in out
 
 
-def test_files_are_read_again_after_the_rules_have_changed(folder: Path, encoder: SentenceEncoder) -> None:
-    with mock.patch("xsent_apps.notes.READING", "1"):
-        assert Notes(folder).update(encoder) == 4
-    assert (Notes(folder).update(encoder), Notes(folder).update(encoder)) == (4, 0)
-
-
-def test_clocks_may_jump(folder: Path, encoder: SentenceEncoder) -> None:
+def test_rules_may_change_and_clocks_jump(folder: Path, encoder: SentenceEncoder) -> None:
     notes, cat = Notes(folder), folder / "cat.txt"
-    notes.update(encoder)
+    with mock.patch("xsent_apps.notes.READING", "1"):
+        assert notes.update(encoder) == 4
+    assert (notes.update(encoder), notes.update(encoder)) == (4, 0)
     for animal, seconds in (("dog", 7e9), ("cow", -7e7), ("pig", 1e9)):  # of the same length
         cat.write_text(f"The {animal} needs food twice a day.\n")
         os.utime(cat, (seconds, seconds))
@@ -172,12 +168,13 @@ def test_old_texts_are_read_as_they_were_written(run: Runner, folder: Path) -> N
     assert "cp1252" not in run("notes", folder)[2]  # said once
 
 
-def test_notes_may_be_clean(run: Runner, folder: Path) -> None:
-    assert run("notes", folder, "--clean")[0] == 0
-    assert run("notes", folder, "cat")[0] == 0
+def test_notes_may_be_clean_and_their_index_elsewhere(run: Runner, folder: Path, tmp_path: Path) -> None:
+    call = ["notes", folder, "cat", "--index", tmp_path / "elsewhere"]
+    assert run(*call, "--clean")[0] == run(*call)[0] == 0
+    assert file_names(folder) == {"trip.md", "cat.txt", "work"}
     (folder / "new.txt").write_text("Anna sees Boris.")
-    assert_refused(run("notes", folder, "cat"), "has vectors of cleaned texts: give --clean, or build the index again")
-    assert run("notes", folder, "cat", "--clean")[0] == 0
+    assert_refused(run(*call), "has vectors of cleaned texts: give --clean, or build the index again")
+    assert run(*call, "--clean")[0] == 0
 
 
 def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, tmp_path: Path) -> None:
@@ -200,9 +197,7 @@ def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, 
 def test_lines_and_notes_have_an_index_each(run: Runner, folder: Path, tmp_path: Path) -> None:
     lines = tmp_path / "lines.index"
     assert run("index", folder / "cat.txt", lines)[0] == 0 == run("notes", folder)[0]
-    assert_refused(
-        run("notes", folder, "--index", lines), "an index of lines, as xsent index makes; name another --index"
-    )
+    assert_refused(run("notes", folder, "--index", lines), "an index of lines, as xsent index makes; name another")
     assert_refused(run("index", folder / "cat.txt", folder / INDEX, "--add"), "an index of documents, as xsent notes")
 
 
@@ -214,11 +209,6 @@ def test_what_is_there_is_searched_while_another_process_updates(run: Runner, fo
         code, out, err = run("notes", folder, "cat", "-k", 1)
         assert (code, out.count("\n")) == (0, 1) and "Warning: not updated: " in err and "another process" in err
         assert_refused(run("notes", folder), "another process is writing it")
-
-
-def test_the_index_may_lie_elsewhere(run: Runner, folder: Path, tmp_path: Path) -> None:
-    assert run("notes", folder, "cat", "--index", tmp_path / "elsewhere")[0] == 0
-    assert file_names(folder) == {"trip.md", "cat.txt", "work"}
 
 
 def until(true: Callable[[], bool]) -> bool:

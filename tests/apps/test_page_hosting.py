@@ -30,13 +30,13 @@ class Elsewhere(BaseHTTPRequestHandler):
 
     heard: ClassVar[list[str]] = []
 
-    def do_GET(self) -> None:  # noqa: D102
+    def do_GET(self) -> None:
         self.heard.append(self.requestline)
         self.send_error(404)
 
     do_HEAD = do_POST = do_CONNECT = do_GET
 
-    def log_message(self, *_: object) -> None:  # noqa: D102
+    def log_message(self, *_: object) -> None:
         pass
 
 

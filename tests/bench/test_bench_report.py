@@ -103,10 +103,7 @@ def test_every_plot_is_a_file(folder: Path, markdown: str) -> None:
 def test_any_beginning_of_a_run_has_a_report(tmp_path: Path) -> None:
     text = write_report(Results("xsent-bench", failures=["grid: no room"]), tmp_path).read_text()
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["Not measured"] and "- grid: no room" in text
-    for count in (1, 5, 30):
-        results = made_up_results()
-        results.measurements = results.measurements[:count] + results.measurements[-count:]
-        assert len(sections(results)) > 3
+    results = made_up_results()
     results.measurements = [m for m in made_up_results().measurements if m.axes.get("layers", LAYERS[2]) == LAYERS[2]]
     plots = {plot.name for section in sections(results) for plot in section.plots}
     assert plots == PLOTS - {"latency-by-layers", "memory-by-layers"}  # one depth is no line
