@@ -30,7 +30,6 @@ from experiments.ablation import (
     write_small_xsr,
 )
 from xsent.errors import DataError, XsentError
-from xsent.evaluation.translation import xsr
 from xsent_train.trainer import Trainer
 
 ROWS = ("table", "layers-2", "prefixes", "layer-prefixes")  # of matryoshka, with the encoders inside them
@@ -193,15 +192,3 @@ def test_a_perfect_encoder_has_perfect_scores(tmp_path: Path) -> None:
     assert [name for name in scores if name.startswith("SIB")] == ["SIB en→en", "SIB en→fr", "SIB en→de"]
     assert all(score > 90 for name, score in scores.items() if name.startswith("SIB"))
     assert scores["STS en"] == pytest.approx(scores["STS fr"]) and scores["STS en"] > 99
-
-
-def test_a_small_xsr_has_the_wanted_number_of_distractors(tmp_path: Path) -> None:
-    data = write_toy_tests(tmp_path / "tests")
-    rows = len((data / "xsr" / "en-fr.tsv").read_text().splitlines())
-    for distractors, more in ((0, 0), (7, 7), (1000, 30)):
-        write_small_xsr(data / "xsr", tmp_path / "xsr", "fr", distractors)
-        score = xsr(Dictionary(), tmp_path / "xsr", ["fr"]).scores["fr"]
-        assert score["en_xx_candidates"] == rows + more and score["xx_en_candidates"] == rows
-    (data / "xsr" / "en-fr.tsv").unlink()
-    with pytest.raises(DataError, match=r"en-fr\.tsv: no such file"):
-        write_small_xsr(data / "xsr", tmp_path / "xsr", "fr", 7)

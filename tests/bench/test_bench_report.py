@@ -107,11 +107,3 @@ def test_any_beginning_of_a_run_has_a_report(tmp_path: Path) -> None:
     results.measurements = [m for m in made_up_results().measurements if m.axes.get("layers", LAYERS[2]) == LAYERS[2]]
     plots = {plot.name for section in sections(results) for plot in section.plots}
     assert plots == PLOTS - {"latency-by-layers", "memory-by-layers"}  # one depth is no line
-
-
-def test_latency_is_of_one_thread_and_throughput_of_all() -> None:
-    results = made_up_results()
-    results.measurements += [replace(m, axes={**m.axes, "threads": 2}) for m in results.of("latency")]
-    tables = {section.title: section.table for section in sections(results) if section.table}
-    threads = {title: {row[3] for row in tables[title].rows} for title in ("Latency", "Throughput")}
-    assert threads == {"Latency": {"1"}, "Throughput": {"1", "2"}}

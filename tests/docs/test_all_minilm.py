@@ -1,19 +1,15 @@
 """The code on docs/all-minilm.md asks an index of each tool; xsent's own vectors in that space stand for the index.
 
-pgvector needs psycopg, `initdb` on the path, and the extension (on Debian and Ubuntu the packages postgresql and
-postgresql-N-pgvector). txtai is no dependency of ours; its code was tried by hand.
+psycopg and txtai are no dependencies of ours; their code was tried by hand.
 """
 
-import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -77,34 +73,6 @@ def make_duckdb(vectors: Vectors, stack: ExitStack) -> None:
         database.executemany("INSERT INTO notes VALUES (?, ?)", [*zip(TEXTS, vectors.tolist(), strict=True)])
 
 
-def make_pgvector(vectors: Vectors, stack: ExitStack) -> None:
-    """A server of its own, reached through a socket in a folder; root may not start one."""
-    psycopg = pytest.importorskip("psycopg")
-    if not shutil.which("initdb"):
-        pytest.skip("initdb is not on the path")
-    folder = stack.enter_context(TemporaryDirectory())
-    user = "postgres" if os.geteuid() == 0 else None
-    if user:
-        shutil.chown(folder, user)
-
-    def call(*command: str) -> None:
-        subprocess.run([*command, f"--pgdata={folder}/data"], check=True, user=user, cwd="/", stdout=subprocess.DEVNULL)
-
-    call("initdb", "--auth=trust", "--username=postgres")
-    call("pg_ctl", "start", "--wait", f"--log={folder}/log", "--options", f"-k {folder} -c listen_addresses=")
-    stack.callback(call, "pg_ctl", "stop", "--mode=immediate")
-    os.environ.update(PGHOST=folder, PGUSER="postgres")
-    with psycopg.connect("dbname=postgres", autocommit=True) as database:
-        if not database.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone():
-            pytest.skip("this PostgreSQL has no pgvector")
-        database.execute("CREATE DATABASE notes")
-    with psycopg.connect("dbname=notes") as database:
-        database.execute("CREATE EXTENSION vector")
-        database.execute("CREATE TABLE notes (text text, embedding vector(384))")
-        rows = [(text, str(vector)) for text, vector in zip(TEXTS, vectors.tolist(), strict=True)]
-        database.cursor().executemany("INSERT INTO notes VALUES (%s, %s)", rows)
-
-
 MAKE: dict[str, Callable[[Vectors, ExitStack], None]] = {
     "numpy": make_file,
     "chromadb": make_chroma,
@@ -112,20 +80,17 @@ MAKE: dict[str, Callable[[Vectors, ExitStack], None]] = {
     "llama_index": make_llamaindex,
     "sqlite3": make_sqlite,
     "duckdb": make_duckdb,
-    "psycopg": make_pgvector,
 }
 
 
 def test_the_page_has_code_for_every_tool() -> None:
-    assert CODE.keys() == {*MAKE, "txtai"}
+    assert CODE.keys() == {*MAKE, "psycopg", "txtai"}
     assert max(len(code.splitlines()) for code in CODE.values()) <= 10
 
 
 @pytest.mark.parametrize("tool", MAKE)
 def test_an_index_is_asked_in_another_language(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("PGHOST", "PGUSER"):
-        monkeypatch.setenv(name, "")  # so that they are put back in the end
     with ExitStack() as stack:
         MAKE[tool](SentenceEncoder().encode(TEXTS, space="all-MiniLM-L6-v2"), stack)
         done = subprocess.run(
