@@ -43,17 +43,12 @@ def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) ->
     code, out, err = run("notes", folder, "À quelle heure part le train ?", "-k", 1)
     assert (code, out.split("\t")[1:]) == (0, ["trip.md:3", TRIP, "trip\n"])
     assert err == f"Indexed 4 files, 4 passages in {folder / INDEX}; new, changed or gone: 4.\n"
-    code, out, err = run("notes", folder, "XK-42", "--json", "--k", 1)
-    found = json.loads(out)
-    assert (code, err, found["file"], found["line"]) == (0, "", "work/server.html", 1)
+    out, err = run("notes", folder, "XK-42", "--json", "--k", 1)[1:]
+    assert err == "" and json.loads(out).items() >= {"file": "work/server.html", "line": 1}.items()
     code, out, err = run("notes", folder, "fiscal policy of Portugal", "-k", 1, "--json")
     assert err.startswith("Nothing is really close to that: the best score is ") and not json.loads(out)["close"]
-    assert run("notes", folder, "XK-42", "--least", 9)[2] == (
-        "Error: no passage has a score of 9.0 or more; give a lower --least\n"
-    )
+    assert_refused(run("notes", folder, "XK-42", "--least", 9), "no passage has a score of 9.0 or more; give a lower")
     assert "-- QUERY" in run("notes", folder, "-5")[2]
-    out = run("notes", folder, "When is the rubbish collected?", "-k", 1)[1]
-    assert out.split("\t")[1] == "work/Müll.txt:1"
     with mock.patch("sys.stdout.isatty", return_value=True):
         out = run("notes", folder, "when does the train leave?", "-k", 1, "--no-update")[1]
     assert "We leave on Friday morning. \x1b[1mThe train is at nine.\x1b[0m Bring the tickets.\n" in out
@@ -93,9 +88,6 @@ def test_headings_and_names_are_found_and_shown(run: Runner, folder: Path) -> No
     assert (code, out.split("\t")[1:]) == (0, ["wifi.md:8", "blue-otter-4711", f"{context}\n"])
     assert json.loads(run("notes", folder, "network", "-k", 1, "--json")[1])["context"] == context
     assert "Handed" in run("notes", folder, "visa", "-k", 1)[1]
-    with mock.patch("sys.stdout.isatty", return_value=True):
-        out = run("notes", folder, "wifi password", "-k", 1, "--no-update")[1]
-    assert "Home › Wi-Fi password" in out and "network" not in out
 
 
 def test_rules_may_change_and_clocks_jump(folder: Path, encoder: SentenceEncoder) -> None:
@@ -125,11 +117,11 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
     lines = [line for line in err.splitlines() if not line.startswith("Warning: 1 of 5")]  # of the Persian name
     assert len(lines) == 5 and lines[3].endswith("new, changed or gone: 5.")
     assert lines[4] == "Passed over, not notes: 1 .png."
-    assert (
-        lines[0] == f"Skipped: '{folder}/odd\\udcff.txt': its name has control characters, or is not Unicode; rename it"
-    )
-    assert lines[1] == f"Skipped: {folder}/binary.txt: holds binary data, not text"
-    assert lines[2] == f"Skipped: {folder}/large.txt: 5,000 bytes, more than the 4,000 of --max-bytes"
+    assert lines[:3] == [
+        f"Skipped: '{folder}/odd\\udcff.txt': its name has control characters, or is not Unicode; rename it",
+        f"Skipped: {folder}/binary.txt: holds binary data, not text",
+        f"Skipped: {folder}/large.txt: 5,000 bytes, more than the 4,000 of --max-bytes",
+    ]
     err = run("notes", folder, "Katze", "--max-bytes", 4000)[2]  # counted, where something is asked
     assert err == "Skipped: 3 .txt; xsent notes without a query names them.\n"
     lines = run("notes", folder, "--max-bytes", 4000)[2].splitlines()

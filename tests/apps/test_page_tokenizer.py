@@ -61,7 +61,7 @@ def test_ids_of_the_built_in_model_are_those_of_sentencepiece() -> None:
     assert [text for text, here, there in zip(texts, answer["ids"], expected, strict=True) if here != there] == []
     # Text of unknown characters is told as Python tells it.
     tokenizer = Tokenizer(bundle.tokenizer_path)
-    unknown = [tokenizer.mostly_unknown(np.array(tokenizer.encode(text))) for text in texts]
+    unknown = [tokenizer.mostly_unknown(np.array(tokenizer.encode(text), int)) for text in texts]
     assert answer["unknown"] == unknown and {*unknown} == {True, False}
 
 

@@ -52,22 +52,21 @@ def test_the_report_says_every_group(markdown: str) -> None:
     assert "- fastembed: int8, its own batches of 256." in markdown
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        # 2 layers: 0.05 + 0.01 × 2 × 8 = 0.21 ms, 1 / 0.21 ms = 4,762 sentences and 38,095 tokens a second.
-        "| 2 | int8 | onnx | 1 | 0.210 / 0.420 / 0.630 | 0.690 / 1.38 / 2.07 |",
-        "| 2 | int8 | onnx | 1 | 4,762 / 38,095 |",
-        "| 2 | float32 | onnx | 142 | 182 | 185 | 189 |",
-        # French is 91 + 1, German 91 - 1; the scores in English have columns of their own.
-        "| xsent | 2 | a model | 150 | 80.0 | 2.10 | 476 | 20.0 "
-        "| 91.0 | 91.0 | 91.5 | 0.500 | 80.0 | 85.0 | 75.0 | 80.0 | 70.0 | 75.0 |",
-        "| fastembed | – | MiniLM, random weights: cost only | 300 | – | 0.0500 | – |",
-        "| 384 | int8 | 94.1 | 94.2 | 384 |",
-    ],
-)
-def test_the_numbers_are_those_measured(markdown: str, row: str) -> None:
-    assert row in markdown
+ROWS = [
+    # 2 layers: 0.05 + 0.01 × 2 × 8 = 0.21 ms, 1 / 0.21 ms = 4,762 sentences and 38,095 tokens a second.
+    "| 2 | int8 | onnx | 1 | 0.210 / 0.420 / 0.630 | 0.690 / 1.38 / 2.07 |",
+    "| 2 | int8 | onnx | 1 | 4,762 / 38,095 |",
+    "| 2 | float32 | onnx | 142 | 182 | 185 | 189 |",
+    # French is 91 + 1, German 91 - 1; the scores in English have columns of their own.
+    "| xsent | 2 | a model | 150 | 80.0 | 2.10 | 476 | 20.0 "
+    "| 91.0 | 91.0 | 91.5 | 0.500 | 80.0 | 85.0 | 75.0 | 80.0 | 70.0 | 75.0 |",
+    "| fastembed | – | MiniLM, random weights: cost only | 300 | – | 0.0500 | – |",
+    "| 384 | int8 | 94.1 | 94.2 | 384 |",
+]
+
+
+def test_the_numbers_are_those_measured(markdown: str) -> None:
+    assert [row for row in ROWS if row not in markdown] == []
 
 
 def test_who_is_on_the_frontier() -> None:
