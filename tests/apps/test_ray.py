@@ -24,15 +24,8 @@ pytest.importorskip("ray")
 from xsent_apps import ray  # noqa: E402
 from xsent_apps.ray import PARTS, Part, Report, find_files, find_parts, start_job  # noqa: E402
 
-TEXTS = [
-    "Anna sees Boris.",
-    "",
-    "one\u2028line",
-    'David "voit" Éléna',
-    "Clara.\r",
-    *(f"Anna {n}" for n in range(15)),
-    "[2024-05-01 10:00:00] INFO Anna",
-]
+TEXTS = ["Anna sees Boris.", "", "one\u2028line", 'David "voit" Éléna', "Clara.\r", *(f"Anna {n}" for n in range(15))]
+TEXTS.append("[2024-05-01 10:00:00] INFO Anna")
 NOTE = {"fingerprint": "abc", "precision": "float32"}
 OPTIONS = {"resume": True, "force": False}
 

@@ -61,7 +61,6 @@ def test_systems_with_their_weights_have_scores_and_what_is_missing_is_a_line(de
     depths = [("xsent", 2), ("xsent", 1), ("xsent", 0)]
     turns = [(m.axes["system"], m.axes["layers"]) for m in measured if m.group == "systems"]
     assert turns == [*depths, ("all-MiniLM-L6-v2", "–")] * 2
-    assert measured[3].axes["model"] == "all-MiniLM-L6-v2, English"
     assert measured[2].figures["bytes"] == size(Bundle.open(deep_bundle, 0)).figures["bytes"]
     scores = [(m.axes["system"], m.axes["language"]) for m in measured if m.group == "scores"]
     languages = Bundle.open(deep_bundle).languages

@@ -32,11 +32,7 @@ def test_made_up_pairs_are_different_words_of_the_wanted_length() -> None:
 
 def test_numbers_of_an_option() -> None:
     assert numbers("2,4", least=2) == [2, 4]
-    for text, message in {
-        "1,x": "expected whole numbers",
-        "": "expected",
-        "4,1": "'4,1': 1 must be at least 2",
-    }.items():
+    for text, message in {"1,x": "expected whole numbers", "": "expected", "4,1": "1 must be at least 2"}.items():
         with pytest.raises(DataError, match=message):
             numbers(text, least=2)
 
