@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 
 from xsent import FingerprintError, SentenceEncoder, nearest
 from xsent.bundle import builtin_path
@@ -36,7 +33,6 @@ from xsent_apps.sklearn import SentenceVectorizer
 ENGLISH = sentences("en")
 GERMAN = sentences("de")
 BOTH = [*ENGLISH, *GERMAN]
-LABELS = ["en"] * 33 + ["de"] * 33
 SOME = ENGLISH[::4]
 IDS = [str(number) for number in range(len(SOME))]
 QUIET = Settings(anonymized_telemetry=False)  # older versions report their use
@@ -100,14 +96,6 @@ def test_sklearn_knows_an_estimator_like_others(mini_bundle: Path) -> None:
     assert len(file.getvalue()) < 2000  # the path, not the weights
     file.seek(0)
     assert np.array_equal(joblib.load(file).transform(BOTH), vectorizer.transform(BOTH))
-
-
-def test_sklearn_cross_validates_in_many_processes(mini_bundle: Path) -> None:
-    pipeline = make_pipeline(SentenceVectorizer(mini_bundle, threads=1), LogisticRegression(C=100))
-    scores = cross_val_score(pipeline, BOTH, LABELS, cv=3, n_jobs=2)
-    assert scores.min() > 0.9  # "and" or "und"
-    search = GridSearchCV(pipeline, {"sentencevectorizer__truncate_dim": [1, 32]}, cv=3).fit(BOTH, LABELS)
-    assert search.best_params_ == {"sentencevectorizer__truncate_dim": 32}
 
 
 def test_sklearn_takes_arrays_and_columns_and_gives_tables(mini_bundle: Path) -> None:

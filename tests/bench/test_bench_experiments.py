@@ -98,7 +98,7 @@ def test_noise_is_measured_as_it_is_and_cleaned(tmp_path: Path) -> None:
     found = {row[0]: row[1:] for row in rows(noise.noise, tmp_path, "--languages", "de")}
     assert found["none"] == ["100.0", "+0.0", "100.0", "+0.0"] and len(found) == len(KINDS)
     assert found["ANSI colours"][2:] == ["100.0", "+0.0"]
-    assert_refused(invoke(noise.noise, tmp_path, "--languages", "fr"), "no such file")
+    assert_refused(invoke(noise.noise, tmp_path, "--languages", "fr"), "cannot be read")
 
 
 def test_questions_to_a_folder_are_counted(mini_bundle: Path, tmp_path: Path) -> None:

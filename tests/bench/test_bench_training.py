@@ -39,7 +39,7 @@ def test_numbers_of_an_option() -> None:
 
 def test_every_depth_and_batch_size_is_a_row(tmp_path: Path) -> None:
     """Trained in this process, which is quicker than a process each."""
-    small = TrainingSpec(str(tmp_path), steps=6, pairs=500, words=200, vocabulary=500, dim=16)
+    small = TrainingSpec(str(tmp_path), steps=6, pairs=3000, words=200, vocabulary=500, dim=16)
 
     def answers(arguments: Sequence[str], **_: object) -> list[dict[str, float | str]]:
         return [train_and_time(replace(small, num_layers=json.loads(arguments[2])["num_layers"], batch_size=8))]
@@ -53,7 +53,7 @@ def test_every_depth_and_batch_size_is_a_row(tmp_path: Path) -> None:
     assert len(rows) == 2
     for _, _, _, rate, seconds, *rest in rows:
         assert float(rate.replace(",", "")) == pytest.approx(8 / float(seconds), rel=0.1)
-        assert float(rest[3]) > 50  # MiB
+        assert float(rest[3].replace(",", "")) > 50  # MiB
     assert {"corpus.tsv", "prepared"} <= {path.name for path in tmp_path.iterdir()}
 
 
@@ -66,13 +66,14 @@ def test_a_child_ends_with_its_parent() -> None:
         assert child.wait(timeout=20) == 1
 
 
-def test_a_child_may_save_its_state_when_its_parent_is_interrupted() -> None:
-    program = "import time\nfrom xsent_bench.processes import say\nsay({})\n"
-    program += "try: time.sleep(60)\nexcept KeyboardInterrupt: say({'saved': True})"
+def test_a_child_may_save_its_state_when_its_parent_is_interrupted(tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    program = "import time\nfrom xsent_bench.processes import say\ntry:\n    say({})\n    time.sleep(60)\n"
+    program += f"except KeyboardInterrupt:\n    open({str(saved)!r}, 'w').close()"
     with pytest.raises(KeyboardInterrupt), Child(["-c", program]) as child:
         assert child.answer() == {}
         raise KeyboardInterrupt
-    assert child.answer() == {"saved": True}
+    assert saved.exists()
 
 
 def test_a_child_that_fails_says_why() -> None:
