@@ -204,21 +204,18 @@ def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, address: str) ->
     page = context.new_page()
     databases = "indexedDB.databases().then((all) => all.map(({ name }) => name))"
 
-    def reopen() -> None:
-        open_page(page, address)
-
-    reopen()
+    open_page(page, address)
     page.fill("#paste", "\n".join(NOTES["en"]))
     page.click("#add")
     expect(page, "#encoding").to_contain_text("3 passages.")
     assert page.evaluate(databases) == []
-    reopen()
+    open_page(page, address)
     assert page.locator("#documents li").count() == 0
     page.check("#keep")
     table = {"name": "mails.csv", "mimeType": "text/csv", "buffer": b"n,text\n1,The lift is stuck again.\n"}
     page.set_input_files("#files", table)
     page.wait_for_function("import('./shelf.js').then(({ kept }) => kept()).then((sources) => sources?.length)")
-    reopen()
+    open_page(page, address)
     expect(page, "#documents li").to_contain_text("mails.csv")
     page.fill("#query", "L'ascenseur est en panne")
     expect(page, "#results li p").to_have_text("The lift is stuck again.")
@@ -226,6 +223,6 @@ def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, address: str) ->
     assert page.is_checked("#keep")
     page.uncheck("#keep")
     page.wait_for_function(f"{databases}.then((names) => !names.length)")
-    reopen()
+    open_page(page, address)
     assert page.locator("#documents li").count() == 0 and not page.is_checked("#keep")
     context.close()

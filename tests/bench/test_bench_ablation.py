@@ -1,7 +1,6 @@
 """The ablation: rows are trained once, measured and reported; finished ones survive a kill."""
 
 import json
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -10,11 +9,8 @@ from pathlib import Path
 from typing import IO
 from unittest import mock
 
-import numpy as np
 import pytest
-from bench_toy import write_toy_data, write_toy_tests
-from numpy.typing import NDArray
-from toy import ENGLISH
+from bench_toy import write_toy_data
 
 from experiments import ablation
 from experiments.ablation import (
@@ -23,11 +19,9 @@ from experiments.ablation import (
     Row,
     RowGroup,
     choose_groups,
-    every_score,
     group_section,
     main,
     run_ablation,
-    write_small_xsr,
 )
 from xsent.errors import DataError, XsentError
 from xsent_train.trainer import Trainer
@@ -168,28 +162,3 @@ def test_translators_are_compared_with_the_paper(finished: Path, tmp_path: Path)
     assert heading == "|  | BLEU fr→en | chrF fr→en | BLEU de→en | chrF de→en | paper BLEU de→en |"
     assert random.startswith("| Transformer, from nothing | ") and random.endswith(" | 34.5 |")
     assert f" {found['chrF de→en start']:.1f} | 36.3 |" in started
-
-
-WORDS = {word: number for number, word in enumerate(ENGLISH)} | {
-    word[::-1] + ending: number for number, word in enumerate(ENGLISH) for ending in ("en", "eau")
-}
-
-
-class Dictionary:
-    """A perfect encoder of the toy languages: it counts words and knows their translations."""
-
-    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
-        """How often each word occurs in each sentence."""
-        numbers = [[WORDS[word] for word in re.findall(r"[a-z]+", sentence)] for sentence in sentences]
-        return np.array([np.bincount(row, minlength=len(ENGLISH)) for row in numbers], np.float32)
-
-
-def test_a_perfect_encoder_has_perfect_scores(tmp_path: Path) -> None:
-    data = write_toy_tests(tmp_path / "tests")
-    write_small_xsr(data / "xsr", tmp_path / "xsr", "fr", 7)
-    scores = every_score(Dictionary(), data, tmp_path / "xsr", ["fr", "de"])
-    retrieval = [score for name, score in scores.items() if name.startswith(("Tatoeba", "XSR"))]
-    assert len(retrieval) == 6 and min(retrieval) > 95  # a few toy sentences have the same words in another order
-    assert [name for name in scores if name.startswith("SIB")] == ["SIB en→en", "SIB en→fr", "SIB en→de"]
-    assert all(score > 90 for name, score in scores.items() if name.startswith("SIB"))
-    assert scores["STS en"] == pytest.approx(scores["STS fr"]) and scores["STS en"] > 99
