@@ -159,6 +159,7 @@ BAD = {
     "too deep": (EMBED, b"[" * 9000, "Invalid JSON"),
     "a list": (EMBED, [], "expected an object with model, input, "),
     "nothing": (EMBED, {}, "input: Field required"),
+    "none": (EMBED, {"input": []}, "input: expected a text, or a list of at least one"),
     "tokens": (EMBED, {"input": [1, 2]}, "input: tokens of another model's vocabulary mean nothing to this one"),
     "null in it": (EMBED, {"input": ["Anna", None]}, "input[1]: Input should be a valid string"),
     "empty": (EMBED, {"input": ["Anna", " "]}, "input[1] has no text in it"),
