@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from xsent_apps.web import Site, open_server
+
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 MINUTE = 60_000  # for a slow machine to load 35 MB and compile them
@@ -30,8 +32,15 @@ def listening(server: ThreadingHTTPServer) -> Iterator[str]:
         thread.join()
 
 
-@contextmanager
-def started_browser() -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Of the page as `xsent web` serves it, with its model."""
+    with listening(open_server(Site.of(None), "127.0.0.1", 0)) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
     """Chromium without a window."""
     playwright.expect.set_options(timeout=MINUTE)
     with playwright.sync_playwright() as started:

@@ -103,19 +103,13 @@ def pdf(*pages: str) -> bytes:
     ]
     for number, text in enumerate(pages):
         page = "/Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >>"
-        objects.append(f"<< {page} /Contents {5 + 2 * number} 0 R >>")
         stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
+        objects.append(f"<< {page} /Contents {5 + 2 * number} 0 R >>")
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
-    content, places = b"%PDF-1.4\n", []
+    content, table = "%PDF-1.4\n", ""
     for number, body in enumerate(objects, 1):
-        places.append(len(content))
-        content += f"{number} 0 obj\n{body}\nendobj\n".encode()
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
+        table += f"{len(content):010} 00000 n \n"
+        content += f"{number} 0 obj\n{body}\nendobj\n"
     size = len(objects) + 1
-    return (
-        content
-        + (
-            f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R >>\n"
-            f"startxref\n{len(content)}\n%%EOF\n"
-        ).encode()
-    )
+    content += f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R >>\n"
+    return f"{content}startxref\n{content.rindex('xref')}\n%%EOF\n".encode()

@@ -4,13 +4,16 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from browsing import complaints_of, needs_chromium, started_browser
+from browsing import browser, complaints_of, needs_chromium
 
 from xsent import DataError
-from xsent_apps.map import TextMap, _groups, app, map_texts
+from xsent_apps.map import TextMap, app, map_texts
+
+__all__ = ["browser"]
 
 TEXTS = [f"Text {number} </script> \u2028" for number in range(12)] + [" "]
 LANGUAGES = ["en"] * 7 + ["fr"] * 5 + [""]
@@ -38,13 +41,7 @@ def test_near_texts_are_near_and_empty_ones_have_no_point() -> None:
     assert {near < 7 for near in drawn.neighbours[0]} == {True}
 
 
-def test_groups_are_numbered_by_size() -> None:
-    assert _groups(["b", "a", "", "a"]) == (["a", "b"], [1, 0, -1, 0])
-
-
 def test_wrong_counts() -> None:
-    with pytest.raises(DataError, match="vectors: 2 for 1 texts; expected one for each"):
-        map_texts(["a"], np.eye(2))
     with pytest.raises(DataError, match="language: 1 for 2 texts"):
         map_texts(["a", "b"], np.eye(2), by={"language": ["en"]})
     with pytest.raises(DataError, match="all texts are empty"):
@@ -74,13 +71,10 @@ def test_the_command_colours_by_columns(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @needs_chromium
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_in_a_browser_without_a_network(tmp_path: Path, width: int, scheme: str) -> None:
+def test_the_page_in_a_browser_without_a_network(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
     made().save(tmp_path / "map.html")
-    with started_browser() as browser:
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)
-        page = context.new_page()
+    for width, scheme in ((390, "light"), (1280, "dark")):
+        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)
         complaints = complaints_of(page)
         page.goto((tmp_path / "map.html").as_uri())
         assert page.title() == "My <texts>"
@@ -91,3 +85,4 @@ def test_the_page_in_a_browser_without_a_network(tmp_path: Path, width: int, sch
         assert page.locator("#pointed li").count() == 4
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert complaints == []
+        page.close()

@@ -43,17 +43,12 @@ def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) ->
     code, out, err = run("notes", folder, "À quelle heure part le train ?", "-k", 1)
     assert (code, out.split("\t")[1:]) == (0, ["trip.md:3", TRIP, "trip\n"])
     assert err == f"Indexed 4 files, 4 passages in {folder / INDEX}; new, changed or gone: 4.\n"
-    code, out, err = run("notes", folder, "XK-42", "--json", "--k", 1)
-    found = json.loads(out)
-    assert (code, err, found["file"], found["line"]) == (0, "", "work/server.html", 1)
+    out, err = run("notes", folder, "XK-42", "--json", "--k", 1)[1:]
+    assert err == "" and json.loads(out).items() >= {"file": "work/server.html", "line": 1}.items()
     code, out, err = run("notes", folder, "fiscal policy of Portugal", "-k", 1, "--json")
     assert err.startswith("Nothing is really close to that: the best score is ") and not json.loads(out)["close"]
-    assert run("notes", folder, "XK-42", "--least", 9)[2] == (
-        "Error: no passage has a score of 9.0 or more; give a lower --least\n"
-    )
+    assert_refused(run("notes", folder, "XK-42", "--least", 9), "no passage has a score of 9.0 or more; give a lower")
     assert "-- QUERY" in run("notes", folder, "-5")[2]
-    out = run("notes", folder, "When is the rubbish collected?", "-k", 1)[1]
-    assert out.split("\t")[1] == "work/Müll.txt:1"
     with mock.patch("sys.stdout.isatty", return_value=True):
         out = run("notes", folder, "when does the train leave?", "-k", 1, "--no-update")[1]
     assert "We leave on Friday morning. \x1b[1mThe train is at nine.\x1b[0m Bring the tickets.\n" in out
@@ -93,20 +88,13 @@ def test_headings_and_names_are_found_and_shown(run: Runner, folder: Path) -> No
     assert (code, out.split("\t")[1:]) == (0, ["wifi.md:8", "blue-otter-4711", f"{context}\n"])
     assert json.loads(run("notes", folder, "network", "-k", 1, "--json")[1])["context"] == context
     assert "Handed" in run("notes", folder, "visa", "-k", 1)[1]
-    with mock.patch("sys.stdout.isatty", return_value=True):
-        out = run("notes", folder, "wifi password", "-k", 1, "--no-update")[1]
-    assert "Home › Wi-Fi password" in out and "network" not in out
 
 
-def test_files_are_read_again_after_the_rules_have_changed(folder: Path, encoder: SentenceEncoder) -> None:
-    with mock.patch("xsent_apps.notes.READING", "1"):
-        assert Notes(folder).update(encoder) == 4
-    assert (Notes(folder).update(encoder), Notes(folder).update(encoder)) == (4, 0)
-
-
-def test_clocks_may_jump(folder: Path, encoder: SentenceEncoder) -> None:
+def test_rules_may_change_and_clocks_jump(folder: Path, encoder: SentenceEncoder) -> None:
     notes, cat = Notes(folder), folder / "cat.txt"
-    notes.update(encoder)
+    with mock.patch("xsent_apps.notes.READING", "1"):
+        assert notes.update(encoder) == 4
+    assert (notes.update(encoder), notes.update(encoder)) == (4, 0)
     for animal, seconds in (("dog", 7e9), ("cow", -7e7), ("pig", 1e9)):  # of the same length
         cat.write_text(f"The {animal} needs food twice a day.\n")
         os.utime(cat, (seconds, seconds))
@@ -129,11 +117,11 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
     lines = [line for line in err.splitlines() if not line.startswith("Warning: 1 of 5")]  # of the Persian name
     assert len(lines) == 5 and lines[3].endswith("new, changed or gone: 5.")
     assert lines[4] == "Passed over, not notes: 1 .png."
-    assert (
-        lines[0] == f"Skipped: '{folder}/odd\\udcff.txt': its name has control characters, or is not Unicode; rename it"
-    )
-    assert lines[1] == f"Skipped: {folder}/binary.txt: holds binary data, not text"
-    assert lines[2] == f"Skipped: {folder}/large.txt: 5,000 bytes, more than the 4,000 of --max-bytes"
+    assert lines[:3] == [
+        f"Skipped: '{folder}/odd\\udcff.txt': its name has control characters, or is not Unicode; rename it",
+        f"Skipped: {folder}/binary.txt: holds binary data, not text",
+        f"Skipped: {folder}/large.txt: 5,000 bytes, more than the 4,000 of --max-bytes",
+    ]
     err = run("notes", folder, "Katze", "--max-bytes", 4000)[2]  # counted, where something is asked
     assert err == "Skipped: 3 .txt; xsent notes without a query names them.\n"
     lines = run("notes", folder, "--max-bytes", 4000)[2].splitlines()
@@ -172,12 +160,13 @@ def test_old_texts_are_read_as_they_were_written(run: Runner, folder: Path) -> N
     assert "cp1252" not in run("notes", folder)[2]  # said once
 
 
-def test_notes_may_be_clean(run: Runner, folder: Path) -> None:
-    assert run("notes", folder, "--clean")[0] == 0
-    assert run("notes", folder, "cat")[0] == 0
+def test_notes_may_be_clean_and_their_index_elsewhere(run: Runner, folder: Path, tmp_path: Path) -> None:
+    call = ["notes", folder, "cat", "--index", tmp_path / "elsewhere"]
+    assert run(*call, "--clean")[0] == run(*call)[0] == 0
+    assert file_names(folder) == {"trip.md", "cat.txt", "work"}
     (folder / "new.txt").write_text("Anna sees Boris.")
-    assert_refused(run("notes", folder, "cat"), "has vectors of cleaned texts: give --clean, or build the index again")
-    assert run("notes", folder, "cat", "--clean")[0] == 0
+    assert_refused(run(*call), "has vectors of cleaned texts: give --clean, or build the index again")
+    assert run(*call, "--clean")[0] == 0
 
 
 def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, tmp_path: Path) -> None:
@@ -200,9 +189,7 @@ def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, 
 def test_lines_and_notes_have_an_index_each(run: Runner, folder: Path, tmp_path: Path) -> None:
     lines = tmp_path / "lines.index"
     assert run("index", folder / "cat.txt", lines)[0] == 0 == run("notes", folder)[0]
-    assert_refused(
-        run("notes", folder, "--index", lines), "an index of lines, as xsent index makes; name another --index"
-    )
+    assert_refused(run("notes", folder, "--index", lines), "an index of lines, as xsent index makes; name another")
     assert_refused(run("index", folder / "cat.txt", folder / INDEX, "--add"), "an index of documents, as xsent notes")
 
 
@@ -214,11 +201,6 @@ def test_what_is_there_is_searched_while_another_process_updates(run: Runner, fo
         code, out, err = run("notes", folder, "cat", "-k", 1)
         assert (code, out.count("\n")) == (0, 1) and "Warning: not updated: " in err and "another process" in err
         assert_refused(run("notes", folder), "another process is writing it")
-
-
-def test_the_index_may_lie_elsewhere(run: Runner, folder: Path, tmp_path: Path) -> None:
-    assert run("notes", folder, "cat", "--index", tmp_path / "elsewhere")[0] == 0
-    assert file_names(folder) == {"trip.md", "cat.txt", "work"}
 
 
 def until(true: Callable[[], bool]) -> bool:

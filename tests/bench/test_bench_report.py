@@ -25,15 +25,11 @@ def markdown(folder: Path) -> str:
 
 
 def test_tables_of_measurements() -> None:
-    assert [number(n) for n in (0, 0.0512, 1.234, 12.34, 123.4, 12345.6, -0.5)] == [
-        *("0", "0.0512", "1.23", "12.3", "123", "12,346", "-0.500")
-    ]
-    sizes = [
-        Measurement("size", {"layers": 1}, {"bytes": 28.3e6}),
-        Measurement("size", {"layers": 2, "extra": "x"}, {"bytes": 30e6, "topics": 50}),
-    ]
+    assert [number(n) for n in (0, 0.0512, 1.234, 123.4, 12345.6)] == ["0", "0.0512", "1.23", "123", "12,346"]
+    one = Measurement("size", {"layers": 1}, {"bytes": 28.3e6})
+    two = Measurement("size", {"layers": 2, "extra": "x"}, {"bytes": 30e6, "topics": 50})
     rows = [["1", "–", "28.3", "–"], ["2", "x", "30.0", "50.0"]]
-    assert listing(sizes) == Table(["layers", "extra", "MB", "topics, own head"], rows)
+    assert listing([one, two]) == Table(["layers", "extra", "MB", "topics, own head"], rows)
     latencies = [
         Measurement("latency", {"layers": layers, "tokens": tokens}, {"p50_ms": layers * tokens, "p95_ms": 1.5})
         for layers, tokens in ((1, 16), (1, 8), (2, 8))
@@ -52,22 +48,21 @@ def test_the_report_says_every_group(markdown: str) -> None:
     assert "- fastembed: int8, its own batches of 256." in markdown
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        # 2 layers: 0.05 + 0.01 × 2 × 8 = 0.21 ms, 1 / 0.21 ms = 4,762 sentences and 38,095 tokens a second.
-        "| 2 | int8 | onnx | 1 | 0.210 / 0.420 / 0.630 | 0.690 / 1.38 / 2.07 |",
-        "| 2 | int8 | onnx | 1 | 4,762 / 38,095 |",
-        "| 2 | float32 | onnx | 142 | 182 | 185 | 189 |",
-        # French is 91 + 1, German 91 - 1; the scores in English have columns of their own.
-        "| xsent | 2 | a model | 150 | 80.0 | 2.10 | 476 | 20.0 "
-        "| 91.0 | 91.0 | 91.5 | 0.500 | 80.0 | 85.0 | 75.0 | 80.0 | 70.0 | 75.0 |",
-        "| fastembed | – | MiniLM, random weights: cost only | 300 | – | 0.0500 | – |",
-        "| 384 | int8 | 94.1 | 94.2 | 384 |",
-    ],
-)
-def test_the_numbers_are_those_measured(markdown: str, row: str) -> None:
-    assert row in markdown
+ROWS = [
+    # 2 layers: 0.05 + 0.01 × 2 × 8 = 0.21 ms, 1 / 0.21 ms = 4,762 sentences and 38,095 tokens a second.
+    "| 2 | int8 | onnx | 1 | 0.210 / 0.420 / 0.630 | 0.690 / 1.38 / 2.07 |",
+    "| 2 | int8 | onnx | 1 | 4,762 / 38,095 |",
+    "| 2 | float32 | onnx | 142 | 182 | 185 | 189 |",
+    # French is 91 + 1, German 91 - 1; the scores in English have columns of their own.
+    "| xsent | 2 | a model | 150 | 80.0 | 2.10 | 476 | 20.0 "
+    "| 91.0 | 91.0 | 91.5 | 0.500 | 80.0 | 85.0 | 75.0 | 80.0 | 70.0 | 75.0 |",
+    "| fastembed | – | MiniLM, random weights: cost only | 300 | – | 0.0500 | – |",
+    "| 384 | int8 | 94.1 | 94.2 | 384 |",
+]
+
+
+def test_the_numbers_are_those_measured(markdown: str) -> None:
+    assert [row for row in ROWS if row not in markdown] == []
 
 
 def test_who_is_on_the_frontier() -> None:
@@ -103,18 +98,7 @@ def test_every_plot_is_a_file(folder: Path, markdown: str) -> None:
 def test_any_beginning_of_a_run_has_a_report(tmp_path: Path) -> None:
     text = write_report(Results("xsent-bench", failures=["grid: no room"]), tmp_path).read_text()
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["Not measured"] and "- grid: no room" in text
-    for count in (1, 5, 30):
-        results = made_up_results()
-        results.measurements = results.measurements[:count] + results.measurements[-count:]
-        assert len(sections(results)) > 3
+    results = made_up_results()
     results.measurements = [m for m in made_up_results().measurements if m.axes.get("layers", LAYERS[2]) == LAYERS[2]]
     plots = {plot.name for section in sections(results) for plot in section.plots}
     assert plots == PLOTS - {"latency-by-layers", "memory-by-layers"}  # one depth is no line
-
-
-def test_latency_is_of_one_thread_and_throughput_of_all() -> None:
-    results = made_up_results()
-    results.measurements += [replace(m, axes={**m.axes, "threads": 2}) for m in results.of("latency")]
-    tables = {section.title: section.table for section in sections(results) if section.table}
-    threads = {title: {row[3] for row in tables[title].rows} for title in ("Latency", "Throughput")}
-    assert threads == {"Latency": {"1"}, "Throughput": {"1", "2"}}

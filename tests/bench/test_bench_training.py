@@ -1,7 +1,9 @@
 """The cost of a training step: its corpus and its process; and the child processes of all measurements."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -11,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from experiments import training
-from experiments.training import TrainingSpec, made_up_pairs, made_up_words
+from experiments.training import TrainingSpec, made_up_pairs, made_up_words, train_and_time
 from xsent.cpu import process_memory
 from xsent.errors import DataError
 from xsent_bench.cli import numbers
@@ -28,30 +30,30 @@ def test_made_up_pairs_are_different_words_of_the_wanted_length() -> None:
     assert [*made_up_pairs(5, 500)] == [*made_up_pairs(5, 500)]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [(text, "expected whole numbers") for text in ("1,x", "", ",")] + [("4,1", "'4,1': 1 must be at least 2")],
-)
-def test_bad_numbers(text: str, message: str) -> None:
+def test_numbers_of_an_option() -> None:
     assert numbers("2,4", least=2) == [2, 4]
-    with pytest.raises(DataError, match=message):
-        numbers(text, least=2)
+    for text, message in {"1,x": "expected whole numbers", "": "expected", "4,1": "1 must be at least 2"}.items():
+        with pytest.raises(DataError, match=message):
+            numbers(text, least=2)
 
 
 def test_every_depth_and_batch_size_is_a_row(tmp_path: Path) -> None:
+    """Trained in this process, which is quicker than a process each."""
     small = TrainingSpec(str(tmp_path), steps=6, pairs=3000, words=200, vocabulary=500, dim=16)
-    with mock.patch.object(training, "TrainingSpec", lambda folder, **settings: replace(small, **settings)):
+
+    def answers(arguments: Sequence[str], **_: object) -> list[dict[str, float | str]]:
+        return [train_and_time(replace(small, num_layers=json.loads(arguments[2])["num_layers"], batch_size=8))]
+
+    with mock.patch.object(training, "answers", answers):
         app = typer.Typer()
         app.command()(training.training)
-        options = ["--out", str(tmp_path), "--layers", "0,1", "--batches", "8", "--device", "cpu"]
-        result = CliRunner().invoke(app, options)
+        result = CliRunner().invoke(app, ["--out", str(tmp_path), "--layers", "0,1", "--batches", "8"])
     assert result.exit_code == 0, result.output
-    lines = result.stdout.splitlines()
-    rows = [line.split(" | ") for line in lines if line.startswith(("| 0 | 8 | CPU |", "| 1 | 8 | CPU |"))]
+    rows = [line.split(" | ") for line in result.stdout.splitlines() if line.startswith(("| 0 | 8 |", "| 1 | 8 |"))]
     assert len(rows) == 2
     for _, _, _, rate, seconds, *rest in rows:
         assert float(rate.replace(",", "")) == pytest.approx(8 / float(seconds), rel=0.1)
-        assert float(rest[3]) > 50  # MiB
+        assert float(rest[3].replace(",", "")) > 50  # MiB
     assert {"corpus.tsv", "prepared"} <= {path.name for path in tmp_path.iterdir()}
 
 
@@ -62,6 +64,16 @@ def test_a_child_ends_with_its_parent() -> None:
         child.stdout.readline()
         child.stdin.close()
         assert child.wait(timeout=20) == 1
+
+
+def test_a_child_may_save_its_state_when_its_parent_is_interrupted(tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    program = "import time\nfrom xsent_bench.processes import say\ntry:\n    say({})\n    time.sleep(60)\n"
+    program += f"except KeyboardInterrupt:\n    open({str(saved)!r}, 'w').close()"
+    with pytest.raises(KeyboardInterrupt), Child(["-c", program]) as child:
+        assert child.answer() == {}
+        raise KeyboardInterrupt
+    assert saved.exists()
 
 
 def test_a_child_that_fails_says_why() -> None:

