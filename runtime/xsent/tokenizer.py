@@ -53,13 +53,13 @@ class Tokenizer:
         except (OSError, RuntimeError) as error:
             raise BundleError(f"{path}: not a SentencePiece model; copy the whole bundle again") from error
         # Weight of each piece [V] in `mostly_unknown`: above 0 for unknown characters, below 0 for known pieces.
-        self._unknown_weight = np.full(self.vocab_size, -1, np.float32)
+        self._unknown_weight = np.full(self.vocab_size, -3, np.int8)  # in thirds
         # Byte pieces by name: asking every piece would take longer than opening the model.
         named = self._processor.piece_to_id([f"<0x{byte:02X}>" for byte in range(256)])
         # A character has two to four bytes; an emoji must not outweigh three words.
-        self._unknown_weight[[piece for piece in named if self._processor.is_byte(piece)]] = 1 / 3
+        self._unknown_weight[[piece for piece in named if self._processor.is_byte(piece)]] = 1
         self._unknown_weight[self._processor.piece_to_id("▁")] = 0  # neither
-        self._unknown_weight[self._processor.unk_id()] = 1  # last: it is also the id of any name above that is missing
+        self._unknown_weight[self._processor.unk_id()] = 3  # last: it is also the id of any name above that is missing
 
     @property
     def vocab_size(self) -> int:

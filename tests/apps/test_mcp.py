@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -121,6 +122,16 @@ def test_http_serves_this_machine_alone_and_a_port_in_use_is_said(folder: Path) 
         finally:
             process.terminate()
             assert process.stderr.read() == b""
+
+
+def test_nonsense_on_standard_input_ends_nothing(folder: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
+    lines = ["nonsense", "[]", '{"jsonrpc": "2.0"}', "\udcff", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "no"})]
+    lines.append(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": hello}))
+    sent = "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
+    done = subprocess.run([*RUN, str(folder)], input=sent, capture_output=True, timeout=120, check=False)
+    answers = {answer.get("id"): answer for answer in map(json.loads, done.stdout.splitlines())}
+    assert answers[2]["result"]["serverInfo"]["name"] == "xsent" and b"Traceback" not in done.stderr
 
 
 def test_what_is_no_folder_is_refused_in_one_line(run: Runner, tmp_path: Path) -> None:
