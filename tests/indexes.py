@@ -34,7 +34,7 @@ class Replay:
         """Of its vectors, which lie in one space."""
         return self.fingerprint
 
-    def restore_accents(self, text: str) -> str:
+    def correct_spelling(self, text: str) -> str:
         """A number has none."""
         return text
 

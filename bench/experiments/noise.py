@@ -5,9 +5,10 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -123,7 +124,7 @@ def noise(
     languages: Annotated[str, typer.Option(help="Languages of the noisy texts, commas between.")] = "fr,de,pt,ru",
     lines: Annotated[int, typer.Option(min=2, help="Pairs of each language.")] = 200,
 ) -> None:
-    """Measure what noise of mails, chats, logs, scans and exports costs, as it is and with --clean.
+    """Measure what noise of mails, chats, logs, scans and exports costs: as it is, as a query, and with --clean.
 
     P@1 of noisy sentences, whose translations are looked for among clean ones in English; a table in Markdown.
     """
@@ -140,19 +141,27 @@ def noise(
     first: list[float] = []
     for kind, change in KINDS.items():
         shares = []
-        for encoder in (plain, clean):
-            found = [_found(encoder, texts[code], english[code], change) for code in codes]
+        for encode in (plain.encode, partial(_as_query, plain), clean.encode):
+            found = [_found(encode, texts[code], english[code], change) for code in codes]
             shares.append(100 * float(np.mean(found)))
         first = first or shares
-        losses = [f"{start - share:+.1f}" for start, share in zip(first, shares, strict=True)]
-        rows.append([kind, f"{shares[0]:.1f}", losses[0], f"{shares[1]:.1f}", losses[1]])
-    typer.echo(Table(["noise", "P@1", "loss", "P@1, --clean", "loss, --clean"], rows).markdown())
+        figures = [(f"{share:.1f}", f"{start - share:+.1f}") for start, share in zip(first, shares, strict=True)]
+        rows.append([kind, *chain.from_iterable(figures)])
+    ways = ("", ", query", ", --clean")
+    headings = [f"{figure}{way}" for way in ways for figure in ("P@1", "loss")]
+    typer.echo(Table(["noise", *headings], rows).markdown())
 
 
-def _found(encoder: SentenceEncoder, texts: Sequence[str], english: Vectors, noise: Noise) -> float:
+def _as_query(encoder: SentenceEncoder, texts: Sequence[str], **options: Any) -> Vectors:  # noqa: ANN401
+    """The vectors that a search gives its queries."""
+    corrected = [encoder.correct_spelling(text) for text in texts]
+    return encoder.encode(texts, **options) + encoder.encode(corrected, **options)
+
+
+def _found(encode: Callable[..., Vectors], texts: Sequence[str], english: Vectors, noise: Noise) -> float:
     """Share of noisy texts whose nearest English sentence is their own, or one of the same words."""
     seeded = random.Random(1)
-    vectors = encoder.encode([noise(text, seeded) for text in texts], on_long="split")
+    vectors = encode([noise(text, seeded) for text in texts], on_long="split")
     nearest = english[(vectors @ english.T).argmax(axis=1)]
     return float((nearest == english).all(axis=1).mean())
 

@@ -283,13 +283,13 @@ class SentenceEncoder:
         """Number of tokens of a sentence, of which `max_length` are read at once; 0 without text."""
         return len(self._tokenizer.encode(sentence))
 
-    def restore_accents(self, text: str) -> str:
-        """A text in which words have accents and umlauts again that its writer had no keys for ("fuer", "perche").
+    def correct_spelling(self, text: str) -> str:
+        """A text with the accents that its writer had no keys for ("fuer"), and with typing errors corrected.
 
-        Only words that the model knows better with them; a text that has any is left as it is. `SearchIndex.search`
+        Only words that the model knows, and that are far likelier, take the place of others. `SearchIndex.search`
         does this with queries.
         """
-        return self._tokenizer.restore_accents(text)
+        return self._tokenizer.correct_spelling(text)
 
     def rarity(self, keys: Iterable[str]) -> float:
         """How rare a word with these keys (`xsent.words`) is in the model's languages: 0 for "the", 1 for a name."""

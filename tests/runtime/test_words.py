@@ -127,12 +127,15 @@ def test_what_is_said_if_nothing_is_close_and_accents(path: Path, builtin: Sente
     assert say_nothing_close(far) == f"Nothing is really close to that: {best}"
     assert index.search(builtin, ["quarterly tax return"], least=CLOSE) == [[]]
     assert len(index.search(builtin, ["Le chat dort toute la journée."], least=CLOSE)[0]) == 1
-    restore = builtin.restore_accents
-    assert restore("Schluessel fuer die Tuer") == "schlüssel für die tür"
-    assert restore("Perche e cosi?") == "perché e così?"
-    assert restore("¿Tambien manana?") == "¿también mañana?"
-    for text in ("perche\u0301", "où est l'ecole", "The cat sleeps on the mat.", "42", "", "東京"):
-        assert restore(text) == text
+    correct = builtin.correct_spelling
+    assert correct("Schluessel fuer die Tuer") == "schlüssel für die tür"
+    assert correct("Perche e cosi?") == "perché e così?"
+    assert correct("¿Tambien manana?") == "¿también mañana?"
+    assert correct("The invocie is misisng.") == "The invoice is missing."
+    assert correct("Где мой велоспед?") == "Где мой велосипед?"
+    assert correct("où est l'ecole") == "où est l'école"
+    for text in ("perche\u0301", "où est l'abc", "The cat sleeps on the mat.", "42", "", "東京"):
+        assert correct(text) == text
     build_index(path, ["Where is the key?", "Why is it like this?", "The road is closed."], builtin, force=True)
     (hits,) = SearchIndex(path).search(builtin, ["Perche e cosi?"], k=1)
     assert hits[0].line == 2

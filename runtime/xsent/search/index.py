@@ -185,9 +185,11 @@ class SearchIndex:
         self.state.check_fingerprint(encoder.fingerprint_of(space), self.path)
         queries = [clean_text(query) for query in queries] if self.state.clean else queries
         vectors = encoder.encode(queries, on_long="split", space=space)
-        restored = {row: text for row, query in enumerate(queries) if (text := encoder.restore_accents(query)) != query}
-        if restored:
-            vectors[[*restored]] += encoder.encode([*restored.values()], on_long="split", space=space)
+        corrected = {
+            row: text for row, query in enumerate(queries) if (text := encoder.correct_spelling(query)) != query
+        }
+        if corrected:
+            vectors[[*corrected]] += encoder.encode([*corrected.values()], on_long="split", space=space)
         rarity = encoder.rarity if words else None
         least = -np.inf if least is None else least
         try:

@@ -47,13 +47,13 @@ export class Encoder {
     return { vector: ofLengthOne(total), windows, unknown: this.tokenizer.mostlyUnknown(ids) };
   }
 
-  /** A query: its words too, and where it lacks accents the vector is the mean of both spellings. */
+  /** A query: its words too, and where its spelling can be corrected the vector is the mean of both spellings. */
   async encodeQuery(text) {
     const encoded = await this.encode(text);
     const words = this.tokenizer.wordsOf(text);
-    const restored = this.tokenizer.restoreAccents(text);
-    if (restored === text) return { ...encoded, words };
-    const other = await this.encode(restored);
+    const corrected = this.tokenizer.correctSpelling(text);
+    if (corrected === text) return { ...encoded, words };
+    const other = await this.encode(corrected);
     return { ...encoded, vector: ofLengthOne(encoded.vector.map((value, i) => value + other.vector[i])), words };
   }
 
