@@ -17,7 +17,7 @@ _WORD = re.compile("[a-z]+", re.IGNORECASE)
 _OTHER_LETTER = re.compile("[^\\W\\d_a-zA-Z]|[\u0300-\u036f]")  # than ASCII's, or an accent alone; "¿" is none
 _ACCENTED = re.compile("(?=.*[ß-\u024f])[a-zß-\u024f]+")
 _UNKNOWN = (float("-inf"), "")  # log-probability of a word that is no piece
-_LONG_WORD = re.compile(r"[^\W\d_]{3,}")
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 _ALPHABETS = (
     frozenset("abcdefghijklmnopqrstuvwxyzßàáâãäçèéêëìíîïñòóôõöùúûüœ"),
     frozenset("абвгдежзийклмнопрстуфхцчшщъыьэюяё"),
@@ -117,15 +117,19 @@ class Tokenizer:
         return min(max((_FREQUENT - likeliest) / (_FREQUENT - _RARE), 0), 1)
 
     @cached_property
+    def _known(self) -> dict[str, float]:
+        """The words that are one piece, with their log-probabilities."""
+        numbers = list(range(self.vocab_size))
+        pieces = zip(self._processor.id_to_piece(numbers), self._processor.get_score(numbers), strict=True)
+        return {piece[1:]: float(score) for piece, score in pieces if piece.startswith("▁")}
+
+    @cached_property
     def _accented(self) -> dict[str, tuple[float, str]]:
         """The likeliest piece that is a word with accents, by its spellings without; first its log-probability."""
-        pieces = self._processor.id_to_piece(list(range(self.vocab_size)))
-        words = [piece[1:] for piece in pieces if piece.startswith("▁") and not piece.isascii()]
         found: dict[str, tuple[float, str]] = {}
-        for word in filter(_ACCENTED.fullmatch, words):
-            score = self._score(word)
+        for word in filter(_ACCENTED.fullmatch, self._known):
             for key in next(word_keys(word), ()):
-                found[key] = max(found.get(key, _UNKNOWN), (score, word))
+                found[key] = max(found.get(key, _UNKNOWN), (self._known[word], word))
         return found
 
     def _likelier(self, found: re.Match[str]) -> str:
@@ -139,14 +143,15 @@ class Tokenizer:
         if letters.isdisjoint(word) or self._score(word) > _RARE:
             return found[0]
         own = sum(map(self._processor.get_score, self._processor.encode(word)))
-        others = ((self._score(other), other) for other in _one_error_away(word, letters))
-        score, likeliest = self._accented.get(word) or max(others)  # accents are forgotten more often than letters
-        return likeliest if score > own + _ERROR else found[0]
+        others = self._known.keys() & _one_error_away(word, letters)
+        likeliest = max(((self._known[other], other) for other in others), default=_UNKNOWN)
+        # Accents are forgotten more often than letters.
+        score, likely = self._accented.get(word, likeliest)
+        return likely if score > own + _ERROR else found[0]
 
     def _score(self, word: str) -> float:
         """Log-probability of a word that is one piece."""
-        piece = self._processor.piece_to_id(f"▁{word}")
-        return _UNKNOWN[0] if piece == self._processor.unk_id() else float(self._processor.get_score(piece))
+        return self._known.get(word, _UNKNOWN[0])
 
 
 def _one_error_away(word: str, letters: Iterable[str]) -> set[str]:

@@ -9,7 +9,7 @@ const SPACE = "▁";
 const UNKNOWN_PENALTY = 10; // SentencePiece's own: an unknown character costs so much more than the rarest piece
 
 const WORD = /[a-z]+/gi;
-const LONG_WORD = /[\p{L}\p{Nl}\p{No}]{3,}/gu;
+const LONG_WORD = /[\p{L}\p{Nl}\p{No}]{4,}/gu;
 const ALPHABETS = ["abcdefghijklmnopqrstuvwxyzßàáâãäçèéêëìíîïñòóôõöùúûüœ", "абвгдежзийклмнопрстуфхцчшщъыьэюяё"];
 const ERROR = 8; // how much likelier a word must be, in natural logarithms, than the letters that stand there
 const ACCENTED = /^(?=.*[ß-\u024f])[a-zß-\u024f]+$/;
