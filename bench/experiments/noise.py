@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -18,6 +18,7 @@ from xsent.cli.terminal import one_line_errors
 from xsent.encoder import SentenceEncoder, UnknownTextWarning
 from xsent.files.text import read_fields
 from xsent.precision import Vectors
+from xsent.search.index import query_vectors
 from xsent_bench.report import Table
 
 Noise = Callable[[str, random.Random], str]
@@ -131,6 +132,11 @@ def noise(
     warnings.simplefilter("ignore", UnknownTextWarning)  # some kinds are not far from another language
     codes = split_names(languages)
     plain, clean = (SentenceEncoder(bundle, clean=clean) for clean in (False, True))
+    ways = {
+        "": partial(plain.encode, on_long="split"),
+        ", query": partial(query_vectors, plain),
+        ", --clean": partial(clean.encode, on_long="split"),
+    }
     texts = {}
     english = {}
     for language in codes:
@@ -141,27 +147,20 @@ def noise(
     first: list[float] = []
     for kind, change in KINDS.items():
         shares = []
-        for encode in (plain.encode, partial(_as_query, plain), clean.encode):
+        for encode in ways.values():
             found = [_found(encode, texts[code], english[code], change) for code in codes]
             shares.append(100 * float(np.mean(found)))
         first = first or shares
         figures = [(f"{share:.1f}", f"{start - share:+.1f}") for start, share in zip(first, shares, strict=True)]
         rows.append([kind, *chain.from_iterable(figures)])
-    ways = ("", ", query", ", --clean")
     headings = [f"{figure}{way}" for way in ways for figure in ("P@1", "loss")]
     typer.echo(Table(["noise", *headings], rows).markdown())
-
-
-def _as_query(encoder: SentenceEncoder, texts: Sequence[str], **options: Any) -> Vectors:  # noqa: ANN401
-    """The vectors that a search gives its queries."""
-    corrected = [encoder.correct_spelling(text) for text in texts]
-    return encoder.encode(texts, **options) + encoder.encode(corrected, **options)
 
 
 def _found(encode: Callable[..., Vectors], texts: Sequence[str], english: Vectors, noise: Noise) -> float:
     """Share of noisy texts whose nearest English sentence is their own, or one of the same words."""
     seeded = random.Random(1)
-    vectors = encode([noise(text, seeded) for text in texts], on_long="split")
+    vectors = encode([noise(text, seeded) for text in texts])
     nearest = english[(vectors @ english.T).argmax(axis=1)]
     return float((nearest == english).all(axis=1).mean())
 

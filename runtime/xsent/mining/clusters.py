@@ -112,7 +112,8 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
     words = [{keys[0]: keys for keys in word_keys(text) if _is_telling(keys[0])} for text in texts]
     everywhere = Counter(key for found in words for key in found)
     rarity = Tokenizer(builtin_path() / TOKENIZER).rarity
-    rare = {key: sqrt(rarity(keys)) for found in words for key, keys in found.items()}
+    distinct = {key: keys for found in words for key, keys in found.items()}
+    rare = {key: sqrt(rarity(keys)) for key, keys in distinct.items()}
     names = []
     for number in range(clusters.count):
         members = np.flatnonzero(clusters.labels == number).tolist()
