@@ -50,7 +50,8 @@ Matrix = NDArray[np.float64]
 
 LARGE = 128.0  # a readout's output, over the state that is added to it
 LEAST = 0.05  # number of a direction, over their mean; the last norm multiplies by its inverse
-TYPES = {"float32": ("F16", "F16"), "int8": ("Q8_0", "Q8_0"), "int4-table": ("Q8_0", "Q4_0")}  # of layers, of the table
+# Of layers, of the table. A table of 5 bits costs a cosine of 0.0001 against one of 8, and saves 5.8 MB of 33.9.
+TYPES = {"float32": ("F16", "F16"), "int8": ("Q8_0", "Q5_1"), "int4-table": ("Q8_0", "Q4_0")}
 STAND_IN = 0xF0000  # and the byte: a character for private use
 CODES = [*range(1, 0xD800), *range(0xE000, 0x110000)]  # of characters
 _VALUE = 1 << 31
@@ -65,8 +66,8 @@ LAYER = {
 def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "LlamaEncoder | None":
     """Write `NAME-TYPE.gguf` and a `Modelfile` for Ollama.
 
-    TYPE is F16 for float32, else Q8_0; a table in 4 bits is Q4_0. Raises DataError if llama.cpp cannot run such an
-    encoder, or would give other ids.
+    TYPE is F16 for float32, else Q8_0. Then the table is Q5_1, or Q4_0 if it has 4 bits. Raises DataError if llama.cpp
+    cannot run such an encoder, or would give other ids.
     """
     with require_extra("gguf"):
         import gguf
