@@ -1,6 +1,6 @@
 """The code on docs/all-minilm.md asks an index of each tool; xsent's own vectors in that space stand for the index.
 
-psycopg and txtai are no dependencies of ours; their code was tried by hand.
+txtai is no dependency of ours; its code was tried by hand.
 """
 
 import re
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -91,6 +92,27 @@ def test_the_page_has_code_for_every_tool() -> None:
 def test_an_index_is_asked_in_another_language(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     MAKE[tool](SentenceEncoder().encode(TEXTS, space="all-MiniLM-L6-v2"))
+    ask(tool)
+
+
+def test_a_server_of_pgvector_is_asked_in_another_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    servers = pytest.importorskip("pgserver")
+    vectors = SentenceEncoder().encode(TEXTS, space="all-MiniLM-L6-v2").tolist()
+    with TemporaryDirectory() as folder, servers.get_server(folder):
+        monkeypatch.setenv("PGHOST", folder)
+        monkeypatch.setenv("PGUSER", "postgres")
+        with psycopg.connect("dbname=postgres", autocommit=True) as database:
+            database.execute("CREATE DATABASE notes")
+        with psycopg.connect("dbname=notes") as database:
+            database.execute("CREATE EXTENSION vector")
+            database.execute("CREATE TABLE notes (text text, embedding vector(384))")
+            rows = [(text, str(vector)) for text, vector in zip(TEXTS, vectors, strict=True)]
+            database.cursor().executemany("INSERT INTO notes VALUES (%s, %s)", rows)
+        ask("psycopg")
+
+
+def ask(tool: str) -> None:
     command = [sys.executable, "-c", f"{OFFLINE}\n{CODE[tool]}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, f"{TEXTS[1]}\n"), done.stderr
