@@ -200,7 +200,13 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
     """
     groups = choose_groups(only)
     plan.check()
-    claim_folder(plan, folder)
+    (folder / "rows").mkdir(parents=True, exist_ok=True)
+    path, settings = folder / "plan.json", json.loads(json.dumps(asdict(plan)))
+    if not path.exists():
+        path.write_text(json.dumps(settings))
+    before = json.loads(path.read_text())
+    if was := ", ".join(f"{name} = {before.get(name)!r}" for name in settings if before.get(name) != settings[name]):
+        raise DataError(f"{folder} holds an ablation with {was}; name another --out, or the same settings")
     keys = [(TABLE, 1)] + [(row.key, seed) for seed in seeds for group in groups for row in group.rows]
     rows = {f"{key}-{seed}": (key, str(seed)) for key, seed in keys if key != TABLE or seed == 1}
     waiting = {name: row for name, row in rows.items() if not (folder / "rows" / f"{name}.json").exists()}
@@ -209,26 +215,14 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
         list(answers([__file__, ROW, str(folder)], threads=plan.threads))
     for name, row in waiting.items():
         log = folder / "rows" / f"{name}.log"
-        try:
-            list(answers([__file__, ROW, str(folder), *row], threads=plan.threads, messages=log.open("w+b")))
-        except DataError as error:
-            raise XsentError(f"{name} failed: {error}; see {log}; the same command tries it again") from error
+        with log.open("w+b") as messages:
+            try:
+                list(answers([__file__, ROW, str(folder), *row], threads=plan.threads, messages=messages))
+            except DataError as error:
+                raise XsentError(f"{name} failed: {error}; see {log}; the same command tries it again") from error
         logger.info("%s: done", name)
         write_ablation(plan, folder, command)
     return write_ablation(plan, folder, command)
-
-
-def claim_folder(plan: AblationPlan, folder: Path) -> None:
-    """Write the plan into the folder. Raises DataError if there is another."""
-    (folder / "rows").mkdir(parents=True, exist_ok=True)
-    path = folder / "plan.json"
-    settings = json.dumps(asdict(plan))
-    if not path.exists():
-        path.write_text(settings)
-    now = json.loads(settings)
-    before = json.loads(path.read_text())
-    if was := ", ".join(f"{name} = {before.get(name)!r}" for name in now if before.get(name) != now[name]):
-        raise DataError(f"{folder} holds an ablation with {was}; name another --out, or the same settings")
 
 
 def prepare_rows(plan: AblationPlan, folder: Path) -> None:

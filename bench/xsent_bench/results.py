@@ -45,12 +45,6 @@ class Measurement:
     figures: Mapping[str, float]  # the unit ends the name, as in `p50_ms` and `peak_mib`
     turns: Mapping[str, Sequence[float]] = field(default_factory=dict)  # the same figures by turn, to see their spread
 
-    def with_turn(self, other: "Measurement") -> "Measurement":
-        """The same with one more turn: the figures are medians over the turns."""
-        both = {name: value for name, value in self.figures.items() if name in other.figures}
-        turns = {name: [*self.turns.get(name, [value]), other.figures[name]] for name, value in both.items()}
-        return replace(self, figures={name: median(values) for name, values in turns.items()}, turns=turns)
-
     def has(self, **axes: Axis) -> bool:
         """Whether it has these values on these axes."""
         return axes.items() <= dict(self.axes).items()
@@ -93,10 +87,13 @@ class Results:
         return found
 
     def add(self, new: Measurement) -> None:
-        """Add a measurement, or a turn of one that is there."""
+        """Add a measurement, or a turn of one that is there: its figures are then medians over the turns."""
         for place, old in enumerate(self.measurements):
             if (old.group, old.axes) == (new.group, new.axes):
-                self.measurements[place] = old.with_turn(new)
+                both = {name: value for name, value in old.figures.items() if name in new.figures}
+                turns = {name: [*old.turns.get(name, [value]), new.figures[name]] for name, value in both.items()}
+                medians = {name: median(values) for name, values in turns.items()}
+                self.measurements[place] = replace(old, figures=medians, turns=turns)
                 return
         self.measurements.append(new)
 
