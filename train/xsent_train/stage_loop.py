@@ -6,7 +6,7 @@ import math
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -187,17 +187,14 @@ def read_log(path: Path) -> Log:
         for line in lines[:-1]:  # behind the last line break is nothing, or what a killed training did not finish
             row = dict(json.loads(line))
             stage, step, p1, loss = (row.pop(name) for name in ("stage", "step", "p1", "loss"))
-            losses = {**row, "held out": fmean(dict(loss).values())}
+            measured = {"p1": dict(p1), "loss": {**row, "held out": fmean(dict(loss).values())}}
             # A resumed training repeats steps: the last measurement counts.
-            log.setdefault(str(stage), {})[int(step)] = {"p1": numbers(p1), "loss": numbers(losses)}
+            log.setdefault(str(stage), {})[int(step)] = {
+                measure: {name: float(value) for name, value in found.items()} for measure, found in measured.items()
+            }
     if not log:
         raise DataError(f"{path}: empty; a training writes a line at each validation")
     return log
-
-
-def numbers(measured: Mapping[str, Any]) -> dict[str, float]:
-    """What was measured, by name."""
-    return {name: float(value) for name, value in dict(measured).items()}
 
 
 def plot_log(run: Path) -> Path:

@@ -41,7 +41,6 @@ from xsent_train.stage_loop import StageLoop, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
 from xsent_train.teacher.teachers import ONLY, Teachers, open_teachers
-from xsent_train.tokens import to_tokens
 from xsent_train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
@@ -287,19 +286,12 @@ class Trainer:
     def _about(self, number: int, model: TrainingModel, step: int, scores: Scores) -> dict[str, Any]:
         """The facts of a checkpoint."""
         return {
-            "name": self.recipe.name,
-            "languages": ["en", *self.recipe.languages],
-            "licence": self.recipe.licence,
-            "attribution": list(self.recipe.attribution),
+            **facts_of(self._recipe_until(number), self.data, model.encoder.config, step),
             "space": self.recipe.space,
             "started_from": self.started_from.name if self.started_from else None,
-            "model": asdict(model.encoder.config),
             "stage": model.stage.name,
-            "step": step,
             "seed": self.recipe.seed,
-            "preparation_key": self.data.prepared.store.key,
             "validation": scores,
-            "recipe": self._recipe_until(number).model_dump(mode="json"),
             **self._origin(number),
         }
 
@@ -312,10 +304,23 @@ class Trainer:
             if space := member.settings.space:
                 texts = [text for pair in self._sampled for text in member.sides(pair)[:1]]
                 vectors = torch.from_numpy(joined.vectors(member.name, texts))
-                tokens = to_tokens(self.data.processor.encode(texts), encoder.config.max_length)
-                matrices[f"{SPACES}{space}"] = fit_space(encoder.eval(), tokens, vectors)
+                matrices[f"{SPACES}{space}"] = fit_space(encoder.eval(), self.data.processor.encode(texts), vectors)
                 encoder.train()
         return matrices
+
+
+def facts_of(recipe: Basics, data: TrainingData, config: ModelConfig, step: int) -> dict[str, Any]:
+    """The facts that the checkpoint of any training has."""
+    return {
+        "name": recipe.name,
+        "languages": ["en", *recipe.languages],
+        "licence": recipe.licence,
+        "attribution": list(recipe.attribution),
+        "model": asdict(config),
+        "step": step,
+        "preparation_key": data.prepared.store.key,
+        "recipe": recipe.model_dump(mode="json"),
+    }
 
 
 def open_start(recipe: Basics, path: Path) -> Checkpoint:

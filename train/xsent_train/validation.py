@@ -8,7 +8,7 @@ from torch import Tensor
 
 from xsent_train.data.corpus import Corpus
 from xsent_train.model import Encoder
-from xsent_train.tokens import open_tokenizer, to_tokens
+from xsent_train.tokens import open_tokenizer
 
 BATCH = 256
 TEMPERATURE = 0.05
@@ -38,10 +38,10 @@ class Validation:
         """
         was_training = encoder.training
         encoder.eval()
-        candidates = self._encode(self._english, encoder)
+        candidates = F.normalize(encoder.encode(self._english), dim=1)
         hits, losses = [], []
         for start in range(0, len(self._translations), BATCH):
-            queries = self._encode(self._translations[start : start + BATCH], encoder)
+            queries = F.normalize(encoder.encode(self._translations[start : start + BATCH]), dim=1)
             scores, gold = queries @ candidates.T, self._gold[start : start + BATCH].to(queries.device)
             hits.append(100.0 * (scores.argmax(dim=1) == gold))
             losses.append(F.cross_entropy(scores / TEMPERATURE, gold, reduction="none"))
@@ -51,11 +51,3 @@ class Validation:
     def _by_language(self, parts: list[Tensor]) -> dict[str, float]:
         values = torch.cat(parts).cpu()
         return {name: float(values[self._language == i].mean()) for i, name in enumerate(self._languages)}
-
-    @staticmethod
-    def _encode(sentences: list[list[int]], encoder: Encoder) -> Tensor:
-        device = encoder.table.weight.device
-        parts = [sentences[i : i + BATCH] for i in range(0, len(sentences), BATCH)]
-        return torch.cat(
-            [F.normalize(encoder(to_tokens(part, encoder.config.max_length).to(device)), dim=1) for part in parts]
-        )
