@@ -91,7 +91,7 @@ def topics_by_sklearn(encoder: SupportsEncode, folder: Path, languages: Sequence
     from sklearn.model_selection import GridSearchCV
 
     def read(file: str) -> tuple[NDArray[np.float32], list[str]]:
-        examples = read_examples(folder / file, COLUMNS)
+        examples = read_examples(folder / file, COLUMNS, quotes=False)
         vectors = np.asarray(examples.encode(encoder), np.float32)
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9), examples.labels
 
