@@ -67,8 +67,8 @@ def whole_run(
     """
     if context.invoked_subcommand:
         return
-    from xsent_bench.results import Results
-    from xsent_bench.run import RESULTS, measure_steps, steps_of_run
+    from xsent_bench.results import RESULTS, Results
+    from xsent_bench.run import measure_steps, steps_of_run
 
     if (out / RESULTS).exists() and not force:
         raise DataError(f"{out / RESULTS}: there is a report; name another --out, or replace it with --force")
@@ -106,7 +106,7 @@ def tables(
     pages: Annotated[list[Path], typer.Argument(help="Markdown with `<!-- table NAME -->` and `<!-- end -->`.")],
 ) -> None:
     """Write the tables of pages again from the results of a report."""
-    from xsent_bench.pages import write_tables
+    from xsent_bench.report import write_tables
 
     write_tables(report, pages)
 

@@ -10,6 +10,8 @@ from typing import Any
 from xsent.files.atomic import as_data_error, atomic_file
 
 FORMAT_VERSION = 2
+RESULTS = "results.json"  # in the folder of a report
+RANDOM = "random weights: cost only"  # in the names of models
 NONE = "–"  # shown where there is no figure
 UNITS = {"ms": "ms", "mib": "MiB", "bytes": "MB", "second": "/s"}
 HEADINGS = {  # of figures whose name and unit do not say enough

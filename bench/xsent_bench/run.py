@@ -14,7 +14,7 @@ from xsent_bench.bundles import Bundles, at_each_depth, open_given, size
 from xsent_bench.machine import Watch, environment
 from xsent_bench.quality import check_tests, measure_stored
 from xsent_bench.report import write_report
-from xsent_bench.results import NONE, Axis, Measurement, Results, system_name
+from xsent_bench.results import NONE, RANDOM, RESULTS, Axis, Measurement, Results, system_name
 from xsent_bench.shapes import write_model
 from xsent_bench.systems import SYSTEMS
 from xsent_bench.turns import Say, Task, run_turn, take_turns
@@ -22,10 +22,8 @@ from xsent_export.options import Precision
 
 logger = logging.getLogger(__name__)
 
-RESULTS = "results.json"
 CUT_SHORT = "The run was ended early: this is what was measured by then."
 WORDS = (8, 32, 128)  # of the sentences by which systems are compared
-RANDOM = "random weights: cost only"
 
 Step = tuple[str, Callable[[], Iterable[Measurement]]]  # a name, and what it measures when it is called
 

@@ -37,11 +37,10 @@ from xsent_train.devices import average, gather, keep_freed_memory, launch, on_f
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
 from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, Settings, StageConfig
-from xsent_train.stage_loop import StageLoop, diverged, parameter_groups
+from xsent_train.stage_loop import Scores, StageLoop, Validation, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
 from xsent_train.teacher.teachers import ONLY, Teachers, open_teachers
-from xsent_train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
 
