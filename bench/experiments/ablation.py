@@ -55,8 +55,7 @@ METHOD: list[str] = CONTENTS["method"]  # the first points of the report, with n
 VALIDATION = {"p1": "held-out P@1", "loss": "held-out loss"}  # names in a checkpoint, and headings
 LAST = (*VALIDATION.values(), "s/1,000 steps", "peak MiB")  # headings after those of the scores
 DECIMALS = {"held-out loss": 3, "peak MiB": 0}  # one for other headings
-# Our headings, and the papers'. mao2021's MLDoc text is licensed; SIB-200 replaces it.
-PAPERS = {"XSR en→fr": "paper XSR en→fr", "SIB en→fr": "paper MLDoc en→fr"}
+PAPERS = ("paper XSR en→fr", "paper MLDoc en→fr")  # MLDoc's text is licensed: ours has SIB-200 instead
 
 Figures = Mapping[str, float]  # of a row, by heading
 
@@ -178,7 +177,7 @@ class RowGroup:
     title: str
     note: str
     rows: Sequence[Row]
-    papers: Sequence[str] = tuple(PAPERS.values())  # headings of the papers' numbers
+    papers: Sequence[str] = PAPERS  # headings of the papers' numbers
 
 
 GROUPS = [RowGroup(**{**group, "rows": [Row(*row) for row in group["rows"]]}) for group in CONTENTS["groups"]]

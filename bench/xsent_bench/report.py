@@ -108,9 +108,13 @@ def _escaped(text: str) -> str:
 def sections(results: Results) -> list[Section]:
     """All sections of a report that have something to say."""
     machine = {heading(name): in_words(value) for name, value in results.environment.items()}
+    compared = results.compared()
+    names = dict.fromkeys(str(m.axes["system"]) for m in compared)
+    points = [*frontiers(compared), *(f"{name}: {SYSTEMS[name].how}." for name in names if name in SYSTEMS)]
+    table, pictures = listing(compared) if compared else None, drawn(compared, plots.quality_by_time)
     found = [
         Section("To know", points=results.notes),
-        systems_section(results),
+        Section("Systems", SYSTEMS_TEXT, points, table, pictures),
         Section("Machine", points=[f"{name}: {text}" for name, text in machine.items() if text]),
     ]
     for group, title, text, make_table, *draw in GROUPS:
@@ -118,17 +122,6 @@ def sections(results: Results) -> list[Section]:
             found.append(Section(title, text, (), make_table(measured), drawn(measured, *draw)))
     found.append(Section("Not measured", points=results.failures))
     return [section for section in found if section.points or section.table]
-
-
-def systems_section(results: Results) -> Section:
-    """The systems with their scores, how they run, and who is on the frontier."""
-    compared = results.compared()
-    names = dict.fromkeys(str(m.axes["system"]) for m in compared)
-    points = [f"{name}: {SYSTEMS[name].how}." for name in names if name in SYSTEMS]
-    table = listing(compared) if compared else None
-    return Section(
-        "Systems", SYSTEMS_TEXT, [*frontiers(compared), *points], table, drawn(compared, plots.quality_by_time)
-    )
 
 
 def frontiers(compared: Measured) -> list[str]:

@@ -16,7 +16,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
 from xsent.files.atomic import atomic_folder, read_json, recover, to_json
 from xsent.verification import verify
-from xsent_export.card import CARD, refuse_empty_tests, render_card, render_foreign_card
+from xsent_export.card import refuse_empty_tests, render_card, render_foreign_card
 from xsent_export.formats import WRITERS, write_openvino
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import BUNDLES, DEFAULTS, BundleSpec, ExportOptions, pruned
@@ -32,7 +32,7 @@ from xsent_export.parity import (
     read_pairs,
 )
 from xsent_export.quantization import calibrate, calibrate_checkpoint
-from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, last_finished, open_checkpoint
+from xsent_train.checkpoint import CARD, Checkpoint, CheckpointEncoder, last_finished, open_checkpoint
 from xsent_train.model import ModelConfig
 from xsent_train.teacher.bert import MODULES, read_teacher
 from xsent_train.teacher.teacher import (

@@ -11,7 +11,7 @@ import signal
 import threading
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from copy import copy
@@ -256,7 +256,9 @@ class Tally(Counter[Verdict]):
         notes = [f"bad lines, {reason}: {count:,}" for reason, count in self.bad.most_common()]
         if self.left_out:
             notes.append(f"pairs in other languages, left out: {self.left_out:,}")
-        if names := unchecked(self.languages):
+        others = {language for language in self.languages if base_code(language) not in RIVALS}
+        known = Identifier().languages if others else frozenset[str]()
+        if names := sorted(language for language in others if base_code(language) not in known):
             notes.append(f"unknown to the language identifier, so not checked for their language: {', '.join(names)}")
         return notes
 
@@ -331,10 +333,3 @@ class Identifier:
 def base_code(language: str) -> str:
     """A language code without script and region: pt of pt-BR."""
     return language.replace("_", "-").split("-")[0].lower()
-
-
-def unchecked(languages: Iterable[str]) -> list[str]:
-    """Those of some languages that the identifier does not know."""
-    others = {language for language in languages if base_code(language) not in RIVALS}
-    known = Identifier().languages if others else frozenset[str]()
-    return sorted(language for language in others if base_code(language) not in known)
