@@ -24,16 +24,15 @@ from tqdm import tqdm
 from xsent.errors import DataError, XsentError, require_extra
 from xsent.files.atomic import as_data_error, atomic_file
 from xsent_train.data.batches import Batch, Batches
-from xsent_train.data.corpus import Corpus
+from xsent_train.data.corpus import Corpus, chunks
 from xsent_train.devices import average, on_first_rank
-from xsent_train.model import Encoder
+from xsent_train.model import CHUNK, Encoder
 from xsent_train.recipe import StageConfig
 from xsent_train.stage_model import Losses, TrainingModel
 from xsent_train.tokens import open_tokenizer
 
 logger = logging.getLogger(__name__)
 
-BATCH = 256  # held-out pairs that are searched for at a time
 TEMPERATURE = 0.05
 
 Scores = dict[str, dict[str, float]]  # of a validation, by measure, then by language
@@ -64,9 +63,9 @@ class Validation:
         encoder.eval()
         candidates = F.normalize(encoder.encode(self._english), dim=1)
         hits, losses = [], []
-        for start in range(0, len(self._translations), BATCH):
-            queries = F.normalize(encoder.encode(self._translations[start : start + BATCH]), dim=1)
-            scores, gold = queries @ candidates.T, self._gold[start : start + BATCH].to(queries.device)
+        for part, right in zip(chunks(self._translations, CHUNK), torch.split(self._gold, CHUNK), strict=True):
+            queries = F.normalize(encoder.encode(part), dim=1)
+            scores, gold = queries @ candidates.T, right.to(queries.device)
             hits.append(100.0 * (scores.argmax(dim=1) == gold))
             losses.append(F.cross_entropy(scores / TEMPERATURE, gold, reduction="none"))
         encoder.train(was_training)

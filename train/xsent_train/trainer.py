@@ -275,24 +275,20 @@ class Trainer:
             ended = step == stage.steps
             weights = {**model.state_dict(), **self._matrices(model.encoder, ended)}
             state = None if ended else optimizer_state(model, optimizer)
-            about = self._about(number, model, step, scores)
+            about = {
+                **facts_of(self._recipe_until(number), self.data, model.encoder.config, step),
+                "space": self.recipe.space,
+                "started_from": self.started_from.name if self.started_from else None,
+                "stage": stage.name,
+                "seed": self.recipe.seed,
+                "validation": scores,
+                **self._origin(number),
+            }
             save_checkpoint(path, about, weights, state, [prepared.tokenizer, prepared.validation])
             self._remove_older(stage, path)
 
         on_first_rank(self.fabric, write)
         return path
-
-    def _about(self, number: int, model: TrainingModel, step: int, scores: Scores) -> dict[str, Any]:
-        """The facts of a checkpoint."""
-        return {
-            **facts_of(self._recipe_until(number), self.data, model.encoder.config, step),
-            "space": self.recipe.space,
-            "started_from": self.started_from.name if self.started_from else None,
-            "stage": model.stage.name,
-            "seed": self.recipe.seed,
-            "validation": scores,
-            **self._origin(number),
-        }
 
     def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
         """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces."""
