@@ -39,7 +39,7 @@ from xsent_bench.quality import topics
 from xsent_bench.report import Section, Table, write_pages
 from xsent_bench.results import NONE
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
-from xsent_train.data.corpus import Corpus
+from xsent_train.data.corpus import Corpus, write_pairs
 from xsent_train.data.preparation import prepare
 from xsent_train.recipe import Basics, CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
@@ -104,13 +104,6 @@ class AblationPlan:
         """The folder of the test sets."""
         return Path(self.data) / "eval"
 
-    def check(self) -> None:
-        """Raises DataError if data or teacher are missing."""
-        if self.source and not self.tests.is_dir():
-            raise DataError(f"{self.data}: no folder eval in it; expected eval/tatoeba, xsr, sib200 and stsb")
-        if self.teacher and not Path(self.teacher).is_dir():
-            raise DataError(f"{self.teacher}: no such folder; --teacher takes the folder of a model")
-
     def recipe(self, variant: Variant, seed: int) -> Recipe:
         """The recipe of a row; all rows prepare the same vocabulary, held-out pairs and store."""
         return Recipe(
@@ -131,11 +124,9 @@ class AblationPlan:
             vocabulary=VocabularyConfig(size=self.vocabulary, sentences=300_000),
         )
 
-    def variants(self) -> dict[str, Variant]:
-        """Every variant by its key; several tables may show the same."""
-        return {key: self._variant(key, raw) for key, raw in CONTENTS["variants"].items()}
-
-    def _variant(self, key: str, raw: Mapping[str, Any]) -> Variant:
+    def variant(self, key: str) -> Variant:
+        """The variant of a key; several tables may show the same."""
+        raw = CONTENTS["variants"][key]
         named = {**CONTENTS["variants"].get(raw.get("like"), {}), **raw}
         start = named.pop("start", "nothing")
         settings = {"num_layers": 2, "max_tokens": self.max_tokens, **CONTENTS["start"][start], **named}
@@ -198,7 +189,10 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
     own, so that memory is a row's. Ctrl-C saves the row in training, and the same command resumes.
     """
     groups = choose_groups(only)
-    plan.check()
+    if plan.source and not plan.tests.is_dir():
+        raise DataError(f"{plan.data}: no folder eval in it; expected eval/tatoeba, xsr, sib200 and stsb")
+    if plan.teacher and not Path(plan.teacher).is_dir():
+        raise DataError(f"{plan.teacher}: no such folder; --teacher takes the folder of a model")
     (folder / "rows").mkdir(parents=True, exist_ok=True)
     path, settings = folder / "plan.json", json.loads(json.dumps(asdict(plan)))
     if not path.exists():
@@ -228,11 +222,9 @@ def prepare_rows(plan: AblationPlan, folder: Path) -> None:
     """Make what all rows read and is missing: corpus, vocabulary, held-out pairs and store; a small XSR."""
     corpus = folder / "corpus.tsv"
     if not corpus.exists():
-        with atomic_file(corpus) as file:
-            for pair in Corpus([plan.source], frozenset(plan.languages)):
-                if not pair.alone and max(len(pair.english), len(pair.translation)) <= plan.characters:
-                    file.write(("\t".join(pair) + "\n").encode())
-    recipe = plan.recipe(plan.variants()[TABLE], 1)
+        pairs = (pair for pair in Corpus([plan.source], frozenset(plan.languages)) if not pair.alone)
+        write_pairs(corpus, (pair for pair in pairs if max(map(len, pair[2:])) <= plan.characters))
+    recipe = plan.recipe(plan.variant(TABLE), 1)
     made = prepare(recipe, [corpus], folder / "prepared", threads=plan.threads)
     # Again for trainings that start from a checkpoint: their vocabulary is given, so that their key differs.
     prepare(recipe, [corpus], folder / "prepared-warm", threads=plan.threads, vocabulary=made.tokenizer)
@@ -241,7 +233,7 @@ def prepare_rows(plan: AblationPlan, folder: Path) -> None:
 
 def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> dict[str, float]:
     """Train a row, or resume its training, and measure it."""
-    variant = plan.variants()[key]
+    variant = plan.variant(key)
     run = folder / "rows" / f"{key}-{seed}"
     run.mkdir(parents=True, exist_ok=True)
     teacher = Path(plan.teacher) if plan.teacher else builtin_path()
@@ -278,7 +270,7 @@ def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> 
 
 def translators(plan: AblationPlan, folder: Path, key: str, seed: int, start: Path) -> dict[str, float]:
     """BLEU and chrF of translators into English, from nothing and from a row's encoder, by direction and start."""
-    variant = plan.variants()[key]
+    variant = plan.variant(key)
     recipe = TranslationRecipe(
         **plan.recipe(variant, seed).model_dump(include={*Basics.model_fields}),
         **variant.stage.model_dump(include={"num_layers", "steps", "batch_size", "max_tokens", "warmup"}),
