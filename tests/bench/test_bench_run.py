@@ -233,7 +233,7 @@ def test_the_command_measures_and_prints_the_path_of_the_report(
     command = ["--quick", "--no-peers", "--out", str(out), "--work", str(tmp_path / "w")]
     monkeypatch.setattr(bundles_module, "builtin_path", lambda: mini_bundle)
     monkeypatch.setattr(run_module, "builtin_path", lambda: mini_bundle)
-    monkeypatch.setattr(run_module, "quick_plan", lambda: plan)
+    monkeypatch.setattr(run_module, "plan_of_run", lambda quick: plan)
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(out / "report.md")
