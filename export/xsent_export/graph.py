@@ -193,7 +193,7 @@ class EncoderGraph:
         # The scale of the attention scores, folded into the queries.
         gain = np.ones(3 * self._width, np.float32)
         gain[: self._width] = (self._width // layer.num_heads) ** -0.5
-        mixed = self._linear(f"{name}.qkv", layer.qkv, x, gain)
+        mixed = self._product(f"{name}.qkv", x, _array(layer.qkv.weight).T * gain, _array(layer.qkv.bias) * gain)
         mixed = self._attend(f"{name}.heads", layer.num_heads, mixed)
         mixed = self._linear(f"{name}.attention_out", layer.attention_out, mixed)
         x = self._node("Add", [x, mixed], f"{name}.attended")
@@ -267,16 +267,11 @@ class EncoderGraph:
         mean = self._node("MatMul", [self._shares, x], f"{name}.row")  # [1, 1, D]
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
 
-    def _linear(self, name: str, linear: nn.Linear, x: str, gain: NDArray[np.float32] | None = None) -> str:
-        """Add a linear layer; `gain` [outputs] multiplies its outputs."""
-        weight = _array(linear.weight).T  # [inputs, outputs]
-        bias = _array(linear.bias)
-        if gain is not None:
-            weight = weight * gain
-            bias = bias * gain
-        return self._product(name, x, weight, bias)
+    def _linear(self, name: str, linear: nn.Linear, x: str) -> str:
+        return self._product(name, x, _array(linear.weight).T, _array(linear.bias))
 
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        """Add a linear layer of this weight [inputs, outputs]."""
         if self._spec.precision == "float32":
             return self._float_product(name, x, weight, bias)
         bias_name = self._weight(f"{name}.bias", bias)
