@@ -278,7 +278,7 @@ class CheckpointEncoder:
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of sentences [n, dim], zero if empty; each is cut at the encoder's `max_length` tokens."""
         pieces = self._processor.encode([remove_format(text) for text in sentences])
-        vectors = self._encoder.encode(pieces)[:, : self.dim].cpu()
+        vectors = self._encoder.encode_pieces(pieces)[:, : self.dim].cpu()
         # Of an empty sentence the layers see the first and the last token; as in a bundle it is the zero vector.
         there = torch.tensor([len(ids) > 0 for ids in pieces], dtype=torch.bool)
         return np.asarray((F.normalize(vectors, dim=1) * there[:, None]).numpy(), np.float32)

@@ -144,7 +144,7 @@ class Encoder(nn.Module):
         """Sentence vectors [B, D], not normalised; every sentence has at most `max_length` tokens."""
         return self.vectors_and_states(tokens, [len(self.layers)], tokens.ids.new_empty(0))[0][0]
 
-    def encode(self, sentences: Sequence[Sequence[int]]) -> Tensor:
+    def encode_pieces(self, sentences: Sequence[Sequence[int]]) -> Tensor:
         """The vectors [n, D] of sentences given as pieces, a few at a time; each is cut at `max_length` pieces."""
         parts = (sentences[start : start + CHUNK] for start in range(0, max(len(sentences), 1), CHUNK))
         longest, device = self.config.max_length, self.table.weight.device
@@ -254,7 +254,7 @@ def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens
 @torch.no_grad()
 def fit_space(encoder: Encoder, sentences: Sequence[Sequence[int]], vectors: Tensor) -> Tensor:
     """The matrix [D, E] from an encoder's unit vectors of sentences to another model's vectors [n, E] of them."""
-    return ridge(F.normalize(encoder.encode(sentences), dim=1).cpu(), vectors)
+    return ridge(F.normalize(encoder.encode_pieces(sentences), dim=1).cpu(), vectors)
 
 
 def ridge(x: Tensor, y: Tensor) -> Tensor:

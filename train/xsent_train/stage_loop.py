@@ -61,10 +61,10 @@ class Validation:
         """
         was_training = encoder.training
         encoder.eval()
-        candidates = F.normalize(encoder.encode(self._english), dim=1)
+        candidates = F.normalize(encoder.encode_pieces(self._english), dim=1)
         hits, losses = [], []
         for part, right in zip(chunks(self._translations, CHUNK), torch.split(self._gold, CHUNK), strict=True):
-            queries = F.normalize(encoder.encode(part), dim=1)
+            queries = F.normalize(encoder.encode_pieces(part), dim=1)
             scores, gold = queries @ candidates.T, right.to(queries.device)
             hits.append(100.0 * (scores.argmax(dim=1) == gold))
             losses.append(F.cross_entropy(scores / TEMPERATURE, gold, reduction="none"))
