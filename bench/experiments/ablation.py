@@ -39,7 +39,7 @@ from xsent_bench.quality import topics
 from xsent_bench.report import Section, Table, write_pages
 from xsent_bench.results import NONE
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
-from xsent_train.data.corpus import Corpus
+from xsent_train.data.corpus import Corpus, write_pairs
 from xsent_train.data.preparation import prepare
 from xsent_train.recipe import Basics, CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
@@ -55,8 +55,7 @@ METHOD: list[str] = CONTENTS["method"]  # the first points of the report, with n
 VALIDATION = {"p1": "held-out P@1", "loss": "held-out loss"}  # names in a checkpoint, and headings
 LAST = (*VALIDATION.values(), "s/1,000 steps", "peak MiB")  # headings after those of the scores
 DECIMALS = {"held-out loss": 3, "peak MiB": 0}  # one for other headings
-# Our headings, and the papers'. mao2021's MLDoc text is licensed; SIB-200 replaces it.
-PAPERS = {"XSR en→fr": "paper XSR en→fr", "SIB en→fr": "paper MLDoc en→fr"}
+PAPERS = ("paper XSR en→fr", "paper MLDoc en→fr")  # MLDoc's text is licensed: ours has SIB-200 instead
 
 Figures = Mapping[str, float]  # of a row, by heading
 
@@ -105,13 +104,6 @@ class AblationPlan:
         """The folder of the test sets."""
         return Path(self.data) / "eval"
 
-    def check(self) -> None:
-        """Raises DataError if data or teacher are missing."""
-        if self.source and not self.tests.is_dir():
-            raise DataError(f"{self.data}: no folder eval in it; expected eval/tatoeba, xsr, sib200 and stsb")
-        if self.teacher and not Path(self.teacher).is_dir():
-            raise DataError(f"{self.teacher}: no such folder; --teacher takes the folder of a model")
-
     def recipe(self, variant: Variant, seed: int) -> Recipe:
         """The recipe of a row; all rows prepare the same vocabulary, held-out pairs and store."""
         return Recipe(
@@ -132,11 +124,9 @@ class AblationPlan:
             vocabulary=VocabularyConfig(size=self.vocabulary, sentences=300_000),
         )
 
-    def variants(self) -> dict[str, Variant]:
-        """Every variant by its key; several tables may show the same."""
-        return {key: self._variant(key, raw) for key, raw in CONTENTS["variants"].items()}
-
-    def _variant(self, key: str, raw: Mapping[str, Any]) -> Variant:
+    def variant(self, key: str) -> Variant:
+        """The variant of a key; several tables may show the same."""
+        raw = CONTENTS["variants"][key]
         named = {**CONTENTS["variants"].get(raw.get("like"), {}), **raw}
         start = named.pop("start", "nothing")
         settings = {"num_layers": 2, "max_tokens": self.max_tokens, **CONTENTS["start"][start], **named}
@@ -178,7 +168,7 @@ class RowGroup:
     title: str
     note: str
     rows: Sequence[Row]
-    papers: Sequence[str] = tuple(PAPERS.values())  # headings of the papers' numbers
+    papers: Sequence[str] = PAPERS  # headings of the papers' numbers
 
 
 GROUPS = [RowGroup(**{**group, "rows": [Row(*row) for row in group["rows"]]}) for group in CONTENTS["groups"]]
@@ -199,8 +189,17 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
     own, so that memory is a row's. Ctrl-C saves the row in training, and the same command resumes.
     """
     groups = choose_groups(only)
-    plan.check()
-    claim_folder(plan, folder)
+    if plan.source and not plan.tests.is_dir():
+        raise DataError(f"{plan.data}: no folder eval in it; expected eval/tatoeba, xsr, sib200 and stsb")
+    if plan.teacher and not Path(plan.teacher).is_dir():
+        raise DataError(f"{plan.teacher}: no such folder; --teacher takes the folder of a model")
+    (folder / "rows").mkdir(parents=True, exist_ok=True)
+    path, settings = folder / "plan.json", json.loads(json.dumps(asdict(plan)))
+    if not path.exists():
+        path.write_text(json.dumps(settings))
+    before = json.loads(path.read_text())
+    if was := ", ".join(f"{name} = {before.get(name)!r}" for name in settings if before.get(name) != settings[name]):
+        raise DataError(f"{folder} holds an ablation with {was}; name another --out, or the same settings")
     keys = [(TABLE, 1)] + [(row.key, seed) for seed in seeds for group in groups for row in group.rows]
     rows = {f"{key}-{seed}": (key, str(seed)) for key, seed in keys if key != TABLE or seed == 1}
     waiting = {name: row for name, row in rows.items() if not (folder / "rows" / f"{name}.json").exists()}
@@ -209,37 +208,23 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
         list(answers([__file__, ROW, str(folder)], threads=plan.threads))
     for name, row in waiting.items():
         log = folder / "rows" / f"{name}.log"
-        try:
-            list(answers([__file__, ROW, str(folder), *row], threads=plan.threads, messages=log.open("w+b")))
-        except DataError as error:
-            raise XsentError(f"{name} failed: {error}; see {log}; the same command tries it again") from error
+        with log.open("w+b") as messages:
+            try:
+                list(answers([__file__, ROW, str(folder), *row], threads=plan.threads, messages=messages))
+            except DataError as error:
+                raise XsentError(f"{name} failed: {error}; see {log}; the same command tries it again") from error
         logger.info("%s: done", name)
         write_ablation(plan, folder, command)
     return write_ablation(plan, folder, command)
-
-
-def claim_folder(plan: AblationPlan, folder: Path) -> None:
-    """Write the plan into the folder. Raises DataError if there is another."""
-    (folder / "rows").mkdir(parents=True, exist_ok=True)
-    path = folder / "plan.json"
-    settings = json.dumps(asdict(plan))
-    if not path.exists():
-        path.write_text(settings)
-    now = json.loads(settings)
-    before = json.loads(path.read_text())
-    if was := ", ".join(f"{name} = {before.get(name)!r}" for name in now if before.get(name) != now[name]):
-        raise DataError(f"{folder} holds an ablation with {was}; name another --out, or the same settings")
 
 
 def prepare_rows(plan: AblationPlan, folder: Path) -> None:
     """Make what all rows read and is missing: corpus, vocabulary, held-out pairs and store; a small XSR."""
     corpus = folder / "corpus.tsv"
     if not corpus.exists():
-        with atomic_file(corpus) as file:
-            for pair in Corpus([plan.source], frozenset(plan.languages)):
-                if not pair.alone and max(len(pair.english), len(pair.translation)) <= plan.characters:
-                    file.write(("\t".join(pair) + "\n").encode())
-    recipe = plan.recipe(plan.variants()[TABLE], 1)
+        pairs = (pair for pair in Corpus([plan.source], frozenset(plan.languages)) if not pair.alone)
+        write_pairs(corpus, (pair for pair in pairs if max(map(len, pair[2:])) <= plan.characters))
+    recipe = plan.recipe(plan.variant(TABLE), 1)
     made = prepare(recipe, [corpus], folder / "prepared", threads=plan.threads)
     # Again for trainings that start from a checkpoint: their vocabulary is given, so that their key differs.
     prepare(recipe, [corpus], folder / "prepared-warm", threads=plan.threads, vocabulary=made.tokenizer)
@@ -248,7 +233,7 @@ def prepare_rows(plan: AblationPlan, folder: Path) -> None:
 
 def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> dict[str, float]:
     """Train a row, or resume its training, and measure it."""
-    variant = plan.variants()[key]
+    variant = plan.variant(key)
     run = folder / "rows" / f"{key}-{seed}"
     run.mkdir(parents=True, exist_ok=True)
     teacher = Path(plan.teacher) if plan.teacher else builtin_path()
@@ -285,7 +270,7 @@ def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> 
 
 def translators(plan: AblationPlan, folder: Path, key: str, seed: int, start: Path) -> dict[str, float]:
     """BLEU and chrF of translators into English, from nothing and from a row's encoder, by direction and start."""
-    variant = plan.variants()[key]
+    variant = plan.variant(key)
     recipe = TranslationRecipe(
         **plan.recipe(variant, seed).model_dump(include={*Basics.model_fields}),
         **variant.stage.model_dump(include={"num_layers", "steps", "batch_size", "max_tokens", "warmup"}),

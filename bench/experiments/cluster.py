@@ -25,12 +25,6 @@ NONE = "none"  # label of the tickets that belong to no topic
 Labels = NDArray[np.int64]
 
 
-def kmeans(vectors: NDArray[np.float32], number: int) -> Labels:
-    """So many groups."""
-    groups: Labels = KMeans(number, n_init=4, random_state=0).fit_predict(vectors)
-    return groups
-
-
 def hdbscan(vectors: NDArray[np.float32], size: int) -> Labels:
     """Groups of at least so many in 50 principal components, in which it is quick and finds more than in 384."""
     reduced = PCA(50, random_state=0).fit_transform(vectors).astype(np.float64)
@@ -41,7 +35,7 @@ def hdbscan(vectors: NDArray[np.float32], size: int) -> Labels:
 WAYS: dict[str, Callable[[NDArray[np.float32], int], Labels]] = {
     "cluster": lambda vectors, number: cluster(vectors).labels,
     "cluster, number": lambda vectors, number: cluster(vectors, number).labels,
-    "k-means": kmeans,
+    "k-means": lambda vectors, number: KMeans(number, n_init=4, random_state=0).fit_predict(vectors),
     "HDBSCAN 10": lambda vectors, number: hdbscan(vectors, 10),
     "HDBSCAN 25": lambda vectors, number: hdbscan(vectors, 25),
 }
@@ -61,7 +55,7 @@ def clusters(
         ("SIB-200", [files[code] for code in encoder.languages if code in files], COLUMNS),
         ("tickets", [tickets], ["topic", "text"]),
     ):
-        examples = [read_examples(path, columns) for path in paths]
+        examples = [read_examples(path, columns, quotes=False) for path in paths]
         vectors = np.concatenate([one.encode(encoder) for one in examples])
         known = np.array([label for one in examples for label in one.labels])
         number = len({*known.tolist()} - {NONE})

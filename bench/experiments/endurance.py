@@ -1,6 +1,5 @@
 """The built-in model for long, and in many processes at once; results: docs/lab/endurance.md."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import cycle, islice
 from pathlib import Path
@@ -49,7 +48,9 @@ def stream(bundle: BundleArgument, number: int = 10_000_000) -> None:
     size = number // STRETCHES
     found = list[Measurement]()
     with Progress("sentences", number) as progress:
-        vectors = encoder.encode_iter(progress.count(different_sentences(size * STRETCHES)))
+        texts = enumerate(islice(cycle(sentences(BEGINNINGS)), size * STRETCHES))
+        different = (f"{text} {i * STEP % NUMBERS:09d}" for i, text in texts)
+        vectors = encoder.encode_iter(progress.count(different))
         for stretch in range(1, STRETCHES + 1):
             began, worked = perf_counter(), process_time()
             for _ in islice(vectors, size):
@@ -65,12 +66,6 @@ def stream(bundle: BundleArgument, number: int = 10_000_000) -> None:
         f"{listing(found).markdown()}\n\nMemory: {slope:+.3f} MiB a million sentences after the first tenth. "
         f"CPU time of a sentence: the last tenth takes {last:.3f} times the first."
     )
-
-
-def different_sentences(number: int) -> Iterator[str]:
-    """Different sentences, with the same lengths in every stretch."""
-    for i, text in enumerate(islice(cycle(sentences(BEGINNINGS)), number)):
-        yield f"{text} {i * STEP % NUMBERS:09d}"
 
 
 @app.command()

@@ -27,6 +27,7 @@ WORD = re.compile(r"\w+")
 INVISIBLE = ("\u00ad", "\u200b", "\u200d", "\u2060")
 ENTITIES = {"&": "&amp;", '"': "&quot;", "'": "&#39;", " ": "&nbsp;"}
 LIGATURES = {"ffi": "ﬃ", "fi": "ﬁ", "fl": "ﬂ"}
+WIDE = {code: code + 0xFEE0 for code in range(ord("!"), ord("~") + 1)}
 CURLED = {"'": "’", '"': "”", "-": "–"}
 RED, GREEN, PLAIN = "\x1b[1;31m", "\x1b[32m", "\x1b[0m"
 EMOJI = ("😀", "👍", "🙏", "❤️", "😂", "🎉")
@@ -75,10 +76,6 @@ def _mapped(text: str, table: Mapping[str, str]) -> str:
     return text
 
 
-def _wide(text: str) -> str:
-    return "".join(chr(ord(sign) + 0xFEE0) if "!" <= sign <= "~" else sign for sign in text)
-
-
 def _hyphenated(text: str, seeded: random.Random) -> str:
     """A word in three is cut at the end of a line."""
     return WORD.sub(lambda m: m[0][:3] + "-\n" + m[0][3:] if len(m[0]) > 6 and seeded.random() < 0.34 else m[0], text)
@@ -100,7 +97,7 @@ KINDS: dict[str, Noise] = {
     "repeated letters": lambda text, seeded: _one_in_ten(text, seeded, lambda t, place: t[place] * 4),
     "capitals": lambda text, seeded: text.upper(),
     "decomposed accents": lambda text, seeded: unicodedata.normalize("NFD", text),
-    "full-width letters": lambda text, seeded: _wide(text),
+    "full-width letters": lambda text, seeded: text.translate(WIDE),
     "hyphens at line ends": _hyphenated,
     "Markdown marks": lambda text, seeded: f"- [ ] {_around_a_word(text, seeded, '**', '**')}",
     "a Markdown link": lambda text, seeded: _around_a_word(text, seeded, "[", "](https://example.org/a?b=12)"),
@@ -146,10 +143,10 @@ def noise(
     rows = []
     first: list[float] = []
     for kind, change in KINDS.items():
-        shares = []
-        for encode in ways.values():
-            found = [_found(encode, texts[code], english[code], change) for code in codes]
-            shares.append(100 * float(np.mean(found)))
+        shares = [
+            100 * float(np.mean([_found(encode, texts[code], english[code], change) for code in codes]))
+            for encode in ways.values()
+        ]
         first = first or shares
         figures = [(f"{share:.1f}", f"{start - share:+.1f}") for start, share in zip(first, shares, strict=True)]
         rows.append([kind, *chain.from_iterable(figures)])

@@ -8,12 +8,12 @@ import csv
 import json
 import shutil
 import subprocess
-import sys
 import threading
 import unicodedata
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, NamedTuple
@@ -24,6 +24,7 @@ from xsent import Hit, SearchIndex, SentenceEncoder
 from xsent.cli.options import BundleOption
 from xsent.cli.terminal import format_table, one_line_errors, print_row
 from xsent.errors import DataError
+from xsent_bench.processes import XSENT, start_server
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -42,7 +43,6 @@ ASK = """async (query) => {
         [item.querySelector("p").textContent, Number(item.querySelector(".number").textContent)]);
 }"""
 
-_XSENT = [sys.executable, "-P", "-c", "from xsent.cli.terminal import main; main()"]
 _LEAST = 1e-4  # a smaller share of words is rounding
 
 
@@ -55,13 +55,11 @@ class Question(NamedTuple):
     file: str  # below the folder
     answer: str  # a part of the passage
 
-    def answered_by(self, hit: Hit) -> bool:
-        """Whether a hit is of the file and its text has the answer."""
-        return hit.source == self.file and _as_seen(self.answer) in _as_seen(hit.text)
-
     def place(self, hits: Sequence[Hit]) -> int:
         """The place of the answer, from 1; 0 if it is not among those that count."""
-        return next((place for place, hit in enumerate(hits[:MOST], 1) if self.answered_by(hit)), 0)
+        answer = _as_seen(self.answer)
+        right = [hit.source == self.file and answer in _as_seen(hit.text) for hit in hits[:MOST]]
+        return right.index(True) + 1 if any(right) else 0
 
 
 FolderArgument = Annotated[Path, typer.Argument(help="Notes, such as bench/notes/folder.")]
@@ -105,7 +103,7 @@ def indexed(folder: Path, *options: str) -> Iterator[Path]:
     """The index that `xsent notes` makes of a folder."""
     with TemporaryDirectory() as place:
         index = Path(place, "index")
-        done = subprocess.run([*_XSENT, "notes", str(folder), "--index", str(index), *options], capture_output=True)
+        done = subprocess.run([*XSENT, "notes", str(folder), "--index", str(index), *options], capture_output=True)
         if done.returncode:
             raise DataError(done.stderr.decode().strip().splitlines()[-1].removeprefix("Error: "))
         yield index
@@ -124,14 +122,13 @@ def ranks(index: SearchIndex, question: Question, encoder: SentenceEncoder) -> l
 
 def found_table(questions: Sequence[Question], places: Sequence[Sequence[int]]) -> list[dict[str, object]]:
     """Rows in all, by kind and by language: questions, and per cent answered among the first few, by each way."""
-    groups: list[tuple[str, Callable[[Question], bool]]] = [("all", lambda question: True)]
-    for kind in _different(question.kind for question in questions):
-        groups.append((kind, lambda question, kind=kind: question.kind == kind))  # type: ignore[misc]
-    for language in _different(question.language for question in questions):
-        groups.append((language, lambda question, language=language: question.language == language))  # type: ignore[misc]
+    names: list[Callable[[Question], str]] = [lambda _: "all", attrgetter("kind"), attrgetter("language")]
+    groups: dict[str, list[Sequence[int]]] = {}
+    for name_of in names:
+        for question, found in zip(questions, places, strict=True):
+            groups.setdefault(name_of(question), []).append(found)
     table = []
-    for name, belongs in groups:
-        own = [found for question, found in zip(questions, places, strict=True) if belongs(question)]
+    for name, own in groups.items():
         row: dict[str, object] = {"questions about": name, "number": len(own)}
         for way, label in enumerate(WAYS):
             row |= _shares(label, [found[way] for found in own])
@@ -151,20 +148,22 @@ def ways(folder: FolderArgument, questions: QuestionsArgument) -> None:
         search = opened.search(encoder, queries, MOST)
         found = {"search": search, "server": ask_server(index, queries)}
     found["page"] = ask_page(sorted(every, key=_passage), queries)
-    typer.echo(format_table([_way_row(name, asked, hits, search) for name, hits in found.items()]))
+    rows = []
+    for name, hits in found.items():
+        shares = _shares("among", [question.place(own) for question, own in zip(asked, hits, strict=True)])
+        same = sum(_passage(a[0]) == _passage(b[0]) for a, b in zip(hits, search, strict=True))
+        rows.append({"asked": name, **shares, "same first hit as search": same})
+    typer.echo(format_table(rows))
 
 
 def ask_server(index: Path, queries: Sequence[str]) -> list[list[Hit]]:
     """Hits of `xsent serve`."""
-    command = [*_XSENT, "serve", "--no-access-log", "--port", "0", "--index", str(index)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
-        assert server.stdout
-        address = next(word for line in server.stdout for word in line.split() if word.startswith("http")).rstrip(";")
-        form = json.dumps({"query": queries, "k": MOST}).encode()
-        with urllib.request.urlopen(f"{address}/search", form) as answer:
-            data = json.load(answer)["data"]
-        server.terminate()
-    return [[Hit(**hit) for hit in found["hits"]] for found in data]
+    form = json.dumps({"query": queries, "k": MOST}).encode()
+    with (
+        start_server("--index", str(index)) as (address, _),
+        urllib.request.urlopen(f"{address}/search", form) as answer,
+    ):
+        return [[Hit(**hit) for hit in found["hits"]] for found in json.load(answer)["data"]]
 
 
 def ask_page(hits: Sequence[Hit], queries: Sequence[str]) -> list[list[Hit]]:
@@ -192,15 +191,6 @@ def ask_page(hits: Sequence[Hit], queries: Sequence[str]) -> list[list[Hit]]:
     return [[hit for line in dict.fromkeys(lines[:MOST]) for hit in passages[line]][:MOST] for lines in answers]
 
 
-def _way_row(
-    name: str, asked: Sequence[Question], found: Sequence[Sequence[Hit]], other: Sequence[Sequence[Hit]]
-) -> dict[str, object]:
-    """Per cent answered among the first few, and how many first hits are those of another way."""
-    shares = _shares("among", [question.place(hits) for question, hits in zip(asked, found, strict=True)])
-    same = sum(_passage(a[0]) == _passage(b[0]) for a, b in zip(found, other, strict=True))
-    return {"asked": name, **shares, "same first hit as search": same}
-
-
 def _passage(hit: Hit) -> tuple[str, int, str]:
     """What tells a passage from others."""
     return hit.source, hit.line, hit.text
@@ -209,10 +199,6 @@ def _passage(hit: Hit) -> tuple[str, int, str]:
 def _shares(name: str, places: Sequence[int]) -> dict[str, str]:
     """Per cent of the questions whose answer is among the first few."""
     return {f"{name} {n}": f"{sum(0 < place <= n for place in places) / len(places):.1%}"[:-1] for n in FIRST}
-
-
-def _different(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
 
 
 def _as_seen(text: str) -> str:

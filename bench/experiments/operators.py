@@ -7,6 +7,7 @@ large 8-bit product alone, whose speed is the limit of all products.
 import json
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -30,8 +31,6 @@ from xsent_bench.systems import MINILM
 from xsent_export.graph import CONTRIB, INPUT, IR_VERSION, OPSET
 from xsent_train.tokens import FRAME
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
 ROUNDS = 200
 PRODUCTS = ("DynamicQuantizeMatMul", "MatMulIntegerToFloat")  # in 8 bits
 ROWS, INNER, COLUMNS = 512, 1024, 1024  # of the large product
@@ -39,7 +38,6 @@ ROWS, INNER, COLUMNS = 512, 1024, 1024  # of the large product
 Feed = Mapping[str, NDArray[np.int64]]
 
 
-@app.command()
 @one_line_errors()
 def operators(
     bundle: BundleArgument = None,
@@ -54,16 +52,14 @@ def operators(
     other = write_model(MINILM, depths[0].tokenizer_path, work) / "onnx" / "model.onnx"
     mask = np.ones_like(ids)
     columns[MINILM] = profile(other, dict(zip(INPUTS, (ids, mask, np.zeros_like(ids)), strict=True)))
-    names = sorted({name for column in columns.values() for name in column}, key=lambda name: -column_of(columns, name))
+    total: dict[str, float] = defaultdict(float)
+    for name, microseconds in chain.from_iterable(column.items() for column in columns.values()):
+        total[name] += microseconds
+    names = sorted(total, key=total.__getitem__, reverse=True)
     rows = [[name, *(f"{column.get(name, 0):.0f}" for column in columns.values())] for name in names]
     rows.append(["all", *(f"{sum(column.values()):.0f}" for column in columns.values())])
     typer.echo(Table(["microseconds", *columns], rows).markdown())
     typer.echo(f"\nA large product in 8 bits: {large_product() / 1e9:.0f} billion operations a second.")
-
-
-def column_of(columns: Mapping[str, Mapping[str, float]], name: str) -> float:
-    """The time of an operator in all columns."""
-    return sum(column.get(name, 0) for column in columns.values())
 
 
 def profile(graph: Path, feed: Feed) -> dict[str, float]:
@@ -105,4 +101,4 @@ def large_product() -> float:
 
 
 if __name__ == "__main__":
-    app()
+    typer.run(operators)

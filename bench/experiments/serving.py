@@ -1,11 +1,8 @@
 """What the server adds to encoding, and its memory; results: docs/serve.md."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from http.client import HTTPConnection
 from itertools import cycle
 from pathlib import Path
@@ -21,13 +18,12 @@ from xsent.cpu import time_each
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent_bench.cli import numbers
+from xsent_bench.processes import start_server
 from xsent_bench.report import listing
 from xsent_bench.results import Measurement
 from xsent_bench.texts import sentences
 
 REQUESTS = 1_000  # different ones to the server, and those after which its memory should be flat
-PROGRAM = [sys.executable, "-P", "-c", "from xsent.cli.terminal import main; main()"]
-SERVER = [*PROGRAM, "serve", "--no-access-log", "--port", "0", "--model"]
 
 
 @one_line_errors()
@@ -45,24 +41,10 @@ def serving(
     counts = numbers(clients, least=1)
     found = [measure_loop(encoder, texts)]
     for count in counts:
-        with start_server(bundle) as (port, process):
-            found.append(measure_server(port, process, count, requests // len(counts), texts))
+        with start_server("--model", str(bundle)) as (address, process):
+            port = int(address.rpartition(":")[2])
+            found.append(measure_server(port, psutil.Process(process), count, requests // len(counts), texts))
     typer.echo(listing([*found, measure_loop(encoder, texts)]).markdown())
-
-
-@contextmanager
-def start_server(bundle: Path) -> Iterator[tuple[int, psutil.Process]]:
-    """The port and the process of a server, which ends with the block."""
-    with subprocess.Popen([*SERVER, str(bundle)], stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            said = process.stderr.readline()
-            address, stops, _ = said.partition(";")
-            if not stops:
-                raise DataError(f"the server said {said.strip()!r}")
-            yield int(address.rpartition(":")[2]), psutil.Process(process.pid)
-        finally:
-            process.terminate()
 
 
 def measure_server(port: int, process: psutil.Process, clients: int, requests: int, texts: list[str]) -> Measurement:

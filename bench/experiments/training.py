@@ -163,16 +163,11 @@ def training_table(measured: Sequence[Measurement]) -> Table:
     return Table(["layers", "batch", "device", *costs], rows)
 
 
-@one_line_errors()
-def main(spec: str) -> None:
-    """See the module."""
-    say(train_and_time(TrainingSpec(**json.loads(spec))))
-
-
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     if sys.argv[1:2] == [CHILD]:
         serve_parent()
-        main(*sys.argv[2:])
+        with one_line_errors():
+            say(train_and_time(TrainingSpec(**json.loads(sys.argv[2]))))
     else:
         typer.run(training)

@@ -39,7 +39,7 @@ class Labelled:
     @classmethod
     def read(cls, encoder: SentenceEncoder, file: Path) -> "Labelled":
         """The texts of a file of SIB-200."""
-        examples = read_examples(file, COLUMNS)
+        examples = read_examples(file, COLUMNS, quotes=False)
         return cls(examples.encode(encoder), np.array(examples.labels))
 
     def take(self, where: NDArray[np.bool_] | NDArray[np.int64]) -> "Labelled":
@@ -53,12 +53,17 @@ class Labelled:
         return self.take(np.concatenate(rows))
 
 
-def zero_shot_rows(encoder: SentenceEncoder, folder: Path) -> list[dict[str, object]]:
-    """A row for each number of English examples a label, and for labels by description and a trained head.
+@one_line_errors()
+def zero_shot(
+    folder: Annotated[Path, typer.Argument(help="SIB-200: LANG/train.tsv and LANG/test.tsv.")],
+    model: BundleOption = None,
+) -> None:
+    """Measure labels by description beside a trained head, by the number of English examples a label.
 
     In per cent: accuracy in English and in the other languages; of all languages the texts with a label that get none
     ("lost"), and those without that get none ("none"): each label in turn is left out, and its texts have none then.
     """
+    encoder = SentenceEncoder(model)
     files = topic_files(folder, TEST_FILES)
     tests = {code: Labelled.read(encoder, files[code]) for code in encoder.languages if code in files}
     everything = Labelled(*(np.concatenate([getattr(test, side) for test in tests.values()]) for side in SIDES))
@@ -86,7 +91,7 @@ def zero_shot_rows(encoder: SentenceEncoder, folder: Path) -> list[dict[str, obj
                     "none": float(100 * np.mean(none)),
                 }
             )
-    return rows
+    typer.echo(format_table(rows))
 
 
 def make_head(described: Labelled | None, examples: Labelled) -> LinearClassifier:
@@ -113,15 +118,6 @@ def missing(described: Labelled | None, examples: Labelled, texts: Labelled, lab
     head = make_head(rest, examples.take(examples.labels != label))
     none: NDArray[np.bool_] = answers(head, texts.take(texts.labels == label)) == ""
     return none
-
-
-@one_line_errors()
-def zero_shot(
-    folder: Annotated[Path, typer.Argument(help="SIB-200: LANG/train.tsv and LANG/test.tsv.")],
-    model: BundleOption = None,
-) -> None:
-    """Measure labels by description beside a trained head, by the number of English examples a label."""
-    typer.echo(format_table(zero_shot_rows(SentenceEncoder(model), folder)))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ The measuring modules are imported inside the commands, so that a missing packag
 import logging
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -41,15 +39,9 @@ def numbers(text: str, least: int = 0) -> list[int]:
     return found
 
 
-@contextmanager
-def measuring() -> Iterator[None]:
-    """Report errors in one line; used as a decorator of commands."""
-    with one_line_errors(), require_extra("bench"):
-        yield
-
-
 @app.callback(invoke_without_command=True)
-@measuring()
+@one_line_errors()
+@require_extra("bench")
 def whole_run(
     context: typer.Context,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of an hour: measure less.")] = False,
@@ -67,8 +59,8 @@ def whole_run(
     """
     if context.invoked_subcommand:
         return
-    from xsent_bench.results import Results
-    from xsent_bench.run import RESULTS, measure_steps, steps_of_run
+    from xsent_bench.results import RESULTS, Results
+    from xsent_bench.run import measure_steps, steps_of_run
 
     if (out / RESULTS).exists() and not force:
         raise DataError(f"{out / RESULTS}: there is a report; name another --out, or replace it with --force")
@@ -78,7 +70,8 @@ def whole_run(
 
 
 @app.command(epilog="Example: xsent-bench peers --out runs/peers --eval DATA/eval")
-@measuring()
+@one_line_errors()
+@require_extra("bench")
 def peers(
     out: Annotated[Path, typer.Option(help="Folder of the report and of the models with random weights.")],
     bundle: BundleArgument = None,
@@ -100,13 +93,14 @@ def peers(
 
 
 @app.command(epilog="Example: xsent-bench tables docs/results/bench README.md docs/choosing.md")
-@measuring()
+@one_line_errors()
+@require_extra("bench")
 def tables(
     report: Annotated[Path, typer.Argument(help="Folder of a report.")],
     pages: Annotated[list[Path], typer.Argument(help="Markdown with `<!-- table NAME -->` and `<!-- end -->`.")],
 ) -> None:
     """Write the tables of pages again from the results of a report."""
-    from xsent_bench.pages import write_tables
+    from xsent_bench.report import write_tables
 
     write_tables(report, pages)
 

@@ -16,6 +16,7 @@ from xsent.evaluation.translation import DIRECTIONS, space, tatoeba, xsim
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
 from xsent.precision import Precision, stored_as, unpack_signs
+from xsent.similarity import unit_rows
 from xsent_bench.results import Measurement
 
 DIMENSIONS = (384, 256, 128)
@@ -91,9 +92,8 @@ def topics_by_sklearn(encoder: SupportsEncode, folder: Path, languages: Sequence
     from sklearn.model_selection import GridSearchCV
 
     def read(file: str) -> tuple[NDArray[np.float32], list[str]]:
-        examples = read_examples(folder / file, COLUMNS)
-        vectors = np.asarray(examples.encode(encoder), np.float32)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9), examples.labels
+        examples = read_examples(folder / file, COLUMNS, quotes=False)
+        return unit_rows(examples.encode(encoder)), examples.labels
 
     head = GridSearchCV(LogisticRegression(max_iter=3000), {"C": [1, 3, 10, 30, 100]}, cv=5)
     head.fit(*read(f"{ENGLISH}/train.tsv"))

@@ -10,6 +10,8 @@ from typing import Any
 from xsent.files.atomic import as_data_error, atomic_file
 
 FORMAT_VERSION = 2
+RESULTS = "results.json"  # in the folder of a report
+RANDOM = "random weights: cost only"  # in the names of models
 NONE = "–"  # shown where there is no figure
 UNITS = {"ms": "ms", "mib": "MiB", "bytes": "MB", "second": "/s"}
 HEADINGS = {  # of figures whose name and unit do not say enough
@@ -44,12 +46,6 @@ class Measurement:
     axes: Mapping[str, Axis]  # what was measured: layers, precision, backend, threads, tokens, system, …
     figures: Mapping[str, float]  # the unit ends the name, as in `p50_ms` and `peak_mib`
     turns: Mapping[str, Sequence[float]] = field(default_factory=dict)  # the same figures by turn, to see their spread
-
-    def with_turn(self, other: "Measurement") -> "Measurement":
-        """The same with one more turn: the figures are medians over the turns."""
-        both = {name: value for name, value in self.figures.items() if name in other.figures}
-        turns = {name: [*self.turns.get(name, [value]), other.figures[name]] for name, value in both.items()}
-        return replace(self, figures={name: median(values) for name, values in turns.items()}, turns=turns)
 
     def has(self, **axes: Axis) -> bool:
         """Whether it has these values on these axes."""
@@ -93,10 +89,13 @@ class Results:
         return found
 
     def add(self, new: Measurement) -> None:
-        """Add a measurement, or a turn of one that is there."""
+        """Add a measurement, or a turn of one that is there: its figures are then medians over the turns."""
         for place, old in enumerate(self.measurements):
             if (old.group, old.axes) == (new.group, new.axes):
-                self.measurements[place] = old.with_turn(new)
+                both = {name: value for name, value in old.figures.items() if name in new.figures}
+                turns = {name: [*old.turns.get(name, [value]), new.figures[name]] for name, value in both.items()}
+                medians = {name: median(values) for name, values in turns.items()}
+                self.measurements[place] = replace(old, figures=medians, turns=turns)
                 return
         self.measurements.append(new)
 

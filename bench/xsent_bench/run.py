@@ -14,7 +14,7 @@ from xsent_bench.bundles import Bundles, at_each_depth, open_given, size
 from xsent_bench.machine import Watch, environment
 from xsent_bench.quality import check_tests, measure_stored
 from xsent_bench.report import write_report
-from xsent_bench.results import NONE, Axis, Measurement, Results, system_name
+from xsent_bench.results import NONE, RANDOM, RESULTS, Axis, Measurement, Results, system_name
 from xsent_bench.shapes import write_model
 from xsent_bench.systems import SYSTEMS
 from xsent_bench.turns import Say, Task, run_turn, take_turns
@@ -22,10 +22,8 @@ from xsent_export.options import Precision
 
 logger = logging.getLogger(__name__)
 
-RESULTS = "results.json"
 CUT_SHORT = "The run was ended early: this is what was measured by then."
 WORDS = (8, 32, 128)  # of the sentences by which systems are compared
-RANDOM = "random weights: cost only"
 
 Step = tuple[str, Callable[[], Iterable[Measurement]]]  # a name, and what it measures when it is called
 
@@ -86,23 +84,20 @@ class RunPlan:
     sentences: int = 1_000  # in such a turn
 
 
-def quick_plan() -> RunPlan:
-    """What takes minutes."""
+def plan_of_run(quick: bool) -> RunPlan:
+    """All that a report has, or what takes minutes."""
+    if quick:
+        families = [
+            Family("int8", "onnx"),
+            Family("float32", "onnx", deepest=True),
+            Family("int4-table", "onnx", deepest=True),
+            Family("int8", "numpy", deepest=True),
+        ]
+        return RunPlan(families, lengths=(8, 32, 128), turns=1, sentences=200)
+    cpus = available_cpus()
     families = [
-        Family("int8", "onnx"),
-        Family("float32", "onnx", deepest=True),
-        Family("int4-table", "onnx", deepest=True),
-        Family("int8", "numpy", deepest=True),
-    ]
-    return RunPlan(families, lengths=(8, 32, 128), turns=1, sentences=200)
-
-
-def full_plan() -> RunPlan:
-    """All that a report has."""
-    families = [Family("int8", "onnx", turns=3)]
-    if (cpus := available_cpus()) > 1:
-        families.append(Family("int8", "onnx", threads=cpus))
-    families += [
+        Family("int8", "onnx", turns=3),
+        *([Family("int8", "onnx", threads=cpus)] if cpus > 1 else []),
         Family("float32", "onnx"),
         Family("int4-table", "onnx"),
         Family("int8", "openvino"),
@@ -224,7 +219,7 @@ def steps_of_run(
     Given bundles are measured as well as the built-in one, with the test sets of `evaluate`. Bad ones of either raise
     here, not after half an hour. The models that are made are kept in `work`, and used again.
     """
-    plan = quick_plan() if quick else full_plan()
+    plan = plan_of_run(quick)
     fail = results.failures.append
     made = Bundles(work, open_given(bundles, results.notes.append))
     names = {f"{layers} layers {precision}": one.fingerprint_of() for (layers, precision), one in made.given.items()}

@@ -16,11 +16,10 @@ from xsent.evaluation import PROTOCOLS, as_stored
 from xsent.open_model import SupportsEncode
 from xsent_export.options import BundleSpec, ExportOptions
 from xsent_export.parity import Parity
-from xsent_train.checkpoint import Checkpoint
+from xsent_train.checkpoint import SOURCES, Checkpoint
 
 logger = logging.getLogger(__name__)
 
-CARD = "README.md"
 FACTS = ("dim", "num_layers", "vocab_size", "max_length", "precision", "fingerprint")  # fields of the manifest
 
 TESTS_FOLDER = "DATA/eval"  # in the commands that the card names
@@ -196,35 +195,25 @@ def scores(
     encoder: SupportsEncode, folder: Path | None, languages: Sequence[str], dims: Sequence[int] = ()
 ) -> Iterator[Score]:
     """Score an encoder by every test in a folder that can be read; a bundle also by Tatoeba of trained `dims`."""
-    for name in [*TESTS, TOPICS]:
-        if folder is not None and (folder / name).exists():
-            logger.info("scores: %s", name)
-            try:
-                yield _topics(encoder, folder / name, languages) if name == TOPICS else _score(encoder, folder / name)
-                if name == "tatoeba" and len(dims) > 1 and isinstance(encoder, SentenceEncoder):
-                    yield _by_dimensions(encoder, folder / name, dims)
-            except DataError as error:
-                logger.warning("no score: %s", error)
-
-
-def _score(encoder: SupportsEncode, test: Path) -> Score:
-    task = TESTS[test.name]
-    measured = PROTOCOLS[task](encoder, test)
-    return Score(f"xsent evaluate {task} {TESTS_FOLDER}/{test.name}", measured.rows(), measured.note)
-
-
-def _by_dimensions(encoder: SentenceEncoder, test: Path, dims: Sequence[int]) -> Score:
-    """Tatoeba's mean over all languages, by the number of dimensions."""
-    cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in dims}
-    rows = [{"dimensions": dim, **PROTOCOLS["tatoeba"](shorter, test).mean} for dim, shorter in cut.items()]
-    command = f"xsent evaluate tatoeba {TESTS_FOLDER}/{test.name} --truncate-dim DIMENSIONS"
-    return Score(command, rows, "The last row of each table, the mean of all languages.")
-
-
-def _topics(encoder: SupportsEncode, test: Path, languages: Sequence[str]) -> Score:
-    columns = ",".join(COLUMNS)
-    command = f"xsent classify evaluate {TESTS_FOLDER}/{test.name} --columns {columns} --train {ENGLISH}"
-    return Score(command, accuracy_rows(transfer_from_english(encoder, test, languages)), SEEDS_NOTE)
+    tests = [folder / name for name in [*TESTS, TOPICS]] if folder is not None else []
+    for test in filter(Path.exists, tests):
+        logger.info("scores: %s", test.name)
+        place = f"{TESTS_FOLDER}/{test.name}"
+        try:
+            if test.name == TOPICS:
+                command = f"xsent classify evaluate {place} --columns {','.join(COLUMNS)} --train {ENGLISH}"
+                yield Score(command, accuracy_rows(transfer_from_english(encoder, test, languages)), SEEDS_NOTE)
+                continue
+            protocol = PROTOCOLS[TESTS[test.name]]
+            command, measured = f"xsent evaluate {TESTS[test.name]} {place}", protocol(encoder, test)
+            yield Score(command, measured.rows(), measured.note)
+            if test.name == "tatoeba" and len(dims) > 1 and isinstance(encoder, SentenceEncoder):
+                cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in dims}
+                rows = [{"dimensions": dim, **protocol(shorter, test).mean} for dim, shorter in cut.items()]
+                note = "The last row of each table, the mean of all languages."
+                yield Score(f"{command} --truncate-dim DIMENSIONS", rows, note)
+        except DataError as error:
+            logger.warning("no score: %s", error)
 
 
 def render_card(
@@ -285,6 +274,8 @@ def _render(
     template: str, checkpoint: Checkpoint, options: ExportOptions, measured: Iterable[Score], **facts: object
 ) -> str:
     scores = list(measured)
+    tables = (SCORE.format(command=score.command, table=format_table(score.rows), note=score.note) for score in scores)
+    sources = "".join(f"\n- {source}" for source in checkpoint.about.get("attribution", []))
     index = [{"name": checkpoint.name, "results": [score.result() for score in scores]}]
     return (HEAD + template + ORIGIN).format(
         name=checkpoint.name,
@@ -294,17 +285,12 @@ def _render(
         language_tags=json.dumps(checkpoint.languages),
         licence_tag=json.dumps(checkpoint.licence.lower()),
         training=_training(checkpoint),
-        data=_data(checkpoint.about.get("attribution", [])),
+        data=f"{SOURCES}\n{sources}" if sources else "The sources of the training text are not recorded.",
         command=options.command,
         model_index=f"model-index: {json.dumps(index)}\n" if scores else "",
-        scores=_scores(scores),
+        scores=SCORES + "".join(tables) if scores else "",
         **facts,
     )
-
-
-def _scores(scores: Sequence[Score]) -> str:
-    tables = (SCORE.format(command=score.command, table=format_table(score.rows), note=score.note) for score in scores)
-    return SCORES + "".join(tables) if scores else ""
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:
@@ -325,8 +311,3 @@ def _training(checkpoint: Checkpoint) -> str:
         pairs = f", {stage['batch_size']:,} pairs a step" if "batch_size" in stage else ""
         lines.append(f"{number}. {stage['name']}: {steps}{pairs}")
     return "\n".join(lines)
-
-
-def _data(attribution: Sequence[str]) -> str:
-    listed = "".join(f"\n- {source}" for source in attribution)
-    return f"Trained on text from:\n{listed}" if listed else "The sources of the training text are not recorded."

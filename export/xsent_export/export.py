@@ -16,16 +16,10 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
 from xsent.files.atomic import atomic_folder, read_json, recover, to_json
 from xsent.verification import verify
-from xsent_export.card import CARD, refuse_empty_tests, render_card, render_foreign_card
+from xsent_export.card import refuse_empty_tests, render_card, render_foreign_card
 from xsent_export.formats import WRITERS, write_openvino
 from xsent_export.graph import EncoderGraph
-from xsent_export.options import (
-    BUNDLES,
-    DEFAULTS,
-    BundleSpec,
-    ExportOptions,
-    pruned,
-)
+from xsent_export.options import BUNDLES, DEFAULTS, BundleSpec, ExportOptions, pruned
 from xsent_export.parity import (
     ADVICE,
     EXACT,
@@ -37,10 +31,10 @@ from xsent_export.parity import (
     measure_parity,
     read_pairs,
 )
-from xsent_export.quantization import ActivationStats, calibrate, calibrate_checkpoint
-from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, last_finished, open_checkpoint
-from xsent_train.model import Encoder, ModelConfig
-from xsent_train.teacher.bert import MODULES, TeacherBert, read_teacher
+from xsent_export.quantization import calibrate, calibrate_checkpoint
+from xsent_train.checkpoint import CARD, Checkpoint, CheckpointEncoder, last_finished, open_checkpoint
+from xsent_train.model import ModelConfig
+from xsent_train.teacher.bert import MODULES, read_teacher
 from xsent_train.teacher.teacher import (
     INT8_ABOUT,
     INT8_FILES,
@@ -137,12 +131,14 @@ def _write_bundle(
         calibration = calibration_texts(pairs)
         encoder = part.load_encoder(spec.num_layers)
         stats = calibrate_checkpoint(part, encoder, spec, calibration)
-        network = _write_graph(part, encoder, spec, stats, folder)
+        shutil.copyfile(part.tokenizer, folder / TOKENIZER)
+        graph = EncoderGraph(encoder, spec, stats)
+        graph.write(folder)
         if options.format == "openvino":
             (folder / FOLDER).mkdir()
             write_openvino(part, encoder, spec, folder / FOLDER, calibration, stats)
         # Without measurements: a bundle cannot be opened without a manifest.
-        manifest = _write_manifest(folder, _describe(part, encoder.config, spec, network))
+        manifest = _write_manifest(folder, _describe(part, encoder.config, spec, graph.network))
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
         exported, pruned = SentenceEncoder(folder), part is not checkpoint
@@ -154,18 +150,6 @@ def _write_bundle(
         verify(folder)
         size = sum(entry["bytes"] for entry in manifest["files"].values())
         return ExportResult(out, size, parity, fingerprint=manifest["fingerprint"])
-
-
-def _write_graph(
-    part: Checkpoint, encoder: Encoder, spec: BundleSpec, stats: ActivationStats, folder: Path
-) -> dict[str, object]:
-    """Write the tokenizer, the graphs and their weights; returns the network for the manifest."""
-    shutil.copyfile(part.tokenizer, folder / TOKENIZER)
-    graph = EncoderGraph(encoder, spec, stats)
-    for name, matrix in spec.spaces.items():
-        graph.keep(f"space.{name}", matrix.numpy().astype("float16"))
-    graph.write(folder)
-    return graph.network
 
 
 def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, network: Mapping[str, object]) -> dict[str, Any]:
@@ -258,7 +242,9 @@ def export_teacher(source: Path, out: Path, options: ExportOptions) -> ExportRes
     sentences = [english for language in pairs.values() for english, _ in language]
     teacher = read_teacher(source)
     original = open_teacher(source)
-    encoder = teacher.encoder(_max_length(teacher))
+    file, longest = source / LIMITS, int(teacher.config["max_position_embeddings"])
+    limits = read_json(file, "expected a folder of sentence-transformers") if file.is_file() else {}
+    encoder = teacher.encoder(min(limits.get("max_seq_length") or longest, longest) - FRAME)
     spec = BundleSpec.whole(encoder.config, options.precision or "int8")
     with atomic_folder(out.resolve()) as folder:
         # Not on --gate-data: the exported teacher does not depend on the pairs that it is measured on.
@@ -278,14 +264,6 @@ def export_teacher(source: Path, out: Path, options: ExportOptions) -> ExportRes
         agreement = _compare(original, Int8Teacher(folder), sentences or list(SENTENCES))
         (folder / INT8_ABOUT).write_bytes(to_json({**about, "agreement": asdict(agreement)}))
         return ExportResult(out, folder_size(folder), fingerprint=str(about["fingerprint"]), agreement=agreement)
-
-
-def _max_length(teacher: TeacherBert) -> int:
-    """The most tokens of a text that a teacher reads, without the first and the last one."""
-    file = teacher.path / LIMITS
-    longest = int(teacher.config["max_position_embeddings"])
-    limits = read_json(file, "expected a folder of sentence-transformers") if file.is_file() else {}
-    return min(limits.get("max_seq_length") or longest, longest) - FRAME
 
 
 def _compare(original: Teacher, exported: Int8Teacher, sentences: list[str]) -> Agreement:

@@ -38,34 +38,6 @@ INPUT, MASK, OUTPUT, STATES = "input_ids", "attention_mask", "sentence_embedding
 READOUT = "read_out"  # the product with a readout's matrix
 
 
-class OnnxBuilder:
-    """Operators in the order they run, and the constants they read."""
-
-    def __init__(self) -> None:
-        self._nodes: list[NodeProto] = []
-        self._initializers: dict[str, TensorProto] = {}
-
-    def _make_model(self, inputs: Sequence[ValueInfoProto], *outputs: ValueInfoProto) -> ModelProto:
-        graph = helper.make_graph(self._nodes, "xsent", inputs, outputs, list(self._initializers.values()))
-        domains = sorted({node.domain for node in self._nodes})
-        opsets = [helper.make_opsetid(domain, 1 if domain else OPSET) for domain in domains]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="xsent")
-
-    def _node(self, op: str, inputs: Sequence[str], name: str, domain: str = "", **kwargs: Any) -> str:  # noqa: ANN401
-        """Add an operator with its ONNX attributes, and return the name of its output."""
-        self._nodes.append(helper.make_node(op, inputs, [name], name=name, domain=domain, **kwargs))
-        return name
-
-    def _integers(self, name: str, values: Sequence[int]) -> str:
-        # Inside the graph: ONNX Runtime reads shapes before it maps any file.
-        self._initializers[name] = helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
-        return name
-
-    def _constant(self, name: str, value: NDArray[np.generic]) -> str:
-        self._initializers[name] = numpy_helper.from_array(value, name)
-        return name
-
-
 class ExternalFile:
     """A file of tensors that an ONNX graph refers to."""
 
@@ -96,14 +68,15 @@ class ExternalFile:
                 file.write(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False)).data)
 
 
-class EncoderGraph(OnnxBuilder):
+class EncoderGraph:
     """A graph for each depth of an encoder, and two files of weights; raises ValueError if one is not finite.
 
     The encoder has the layers of `spec`, and no more.
     """
 
     def __init__(self, encoder: Encoder, spec: BundleSpec, calibration: ActivationStats = NOTHING) -> None:
-        super().__init__()
+        self._nodes: list[NodeProto] = []  # in the order they run
+        self._initializers: dict[str, TensorProto] = {}  # constants that they read
         config = encoder.config
         self._config = config
         self._spec = spec
@@ -123,12 +96,10 @@ class EncoderGraph(OnnxBuilder):
         tensors = self._table.places | self._weights.places
         return {**shape, "first": config.first, "last": config.last, "tensors": tensors}
 
-    def keep(self, name: str, values: NDArray[np.generic]) -> None:
-        """Add a weight that no graph reads."""
-        self._weights.add(name, values)
-
     def write(self, folder: Path) -> None:
-        """Write the graphs and their two files of weights."""
+        """Write the graphs and their two files of weights, with the matrices into other models' spaces."""
+        for name, matrix in self._spec.spaces.items():
+            self._weights.add(f"space.{name}", matrix.numpy().astype(np.float16))
         for depth, model in {**self._shallower, self._spec.num_layers: self.model()}.items():
             graph = folder / graph_name(depth, self._spec.num_layers)
             graph.write_bytes(model.SerializeToString(deterministic=True))
@@ -140,6 +111,26 @@ class EncoderGraph(OnnxBuilder):
         ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])
         vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._spec.dim])
         return self._make_model([ids], vector)
+
+    def _make_model(self, inputs: Sequence[ValueInfoProto], *outputs: ValueInfoProto) -> ModelProto:
+        graph = helper.make_graph(self._nodes, "xsent", inputs, outputs, list(self._initializers.values()))
+        domains = sorted({node.domain for node in self._nodes})
+        opsets = [helper.make_opsetid(domain, 1 if domain else OPSET) for domain in domains]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="xsent")
+
+    def _node(self, op: str, inputs: Sequence[str], name: str, domain: str = "", **kwargs: Any) -> str:  # noqa: ANN401
+        """Add an operator with its ONNX attributes, and return the name of its output."""
+        self._nodes.append(helper.make_node(op, inputs, [name], name=name, domain=domain, **kwargs))
+        return name
+
+    def _integers(self, name: str, values: Sequence[int]) -> str:
+        # Inside the graph: ONNX Runtime reads shapes before it maps any file.
+        self._initializers[name] = helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
+        return name
+
+    def _constant(self, name: str, value: NDArray[np.generic]) -> str:
+        self._initializers[name] = numpy_helper.from_array(value, name)
+        return name
 
     def _encoder(self, encoder: Encoder) -> None:
         ids = INPUT if encoder.positions is None else self._frame(encoder.config)
@@ -166,13 +157,16 @@ class EncoderGraph(OnnxBuilder):
 
     def _read_out(self, encoder: Encoder, depth: int, x: str) -> None:
         """The vector of tokens [1, T, D]: their mean, multiplied by the readout of their depth if there is one."""
+        dim = self._spec.dim
         if not encoder.readouts:
-            self._mean(self._cut(x), OUTPUT)
+            if dim < self._width:
+                ends = [self._integers(*end) for end in (("zero", [0]), ("dim", [dim]), ("last_axis", [-1]))]
+                x = self._node("Slice", [x, *ends], f"{x}.cut")
+            self._mean(x, OUTPUT)
             return
         name = f"readout{depth}"
         readout = encoder.readouts[str(depth)]
         assert isinstance(readout, nn.Linear)
-        dim = self._spec.dim
         weight = np.ascontiguousarray(_array(readout.weight).T[:, :dim])  # [inputs, outputs]
         if self._spec.precision == "float32":
             matrix = self._weight(f"{name}.weight", weight)
@@ -196,7 +190,13 @@ class EncoderGraph(OnnxBuilder):
 
     def _layer(self, name: str, layer: Layer, x: str) -> str:
         """A layer: norm(x + attention(x)), then norm(x + feed-forward(x))."""
-        x = self._node("Add", [x, self._mix(name, layer, x)], f"{name}.attended")
+        # The scale of the attention scores, folded into the queries.
+        gain = np.ones(3 * self._width, np.float32)
+        gain[: self._width] = (self._width // layer.num_heads) ** -0.5
+        mixed = self._product(f"{name}.qkv", x, _array(layer.qkv.weight).T * gain, _array(layer.qkv.bias) * gain)
+        mixed = self._attend(f"{name}.heads", layer.num_heads, mixed)
+        mixed = self._linear(f"{name}.attention_out", layer.attention_out, mixed)
+        x = self._node("Add", [x, mixed], f"{name}.attended")
         x = self._norm(f"{name}.attention_norm", layer.attention_norm, x)
         hidden = self._activate(self._linear(f"{name}.ffn_in", layer.ffn_in, x), f"{name}.{self._config.activation}")
         x = self._node("Add", [x, self._linear(f"{name}.ffn_out", layer.ffn_out, hidden)], f"{name}.out")
@@ -236,21 +236,6 @@ class EncoderGraph(OnnxBuilder):
         numbers = self._node("Mul", [numbers, self._node("Reshape", [scale, column], "block_scales")], "scaled")
         return self._node("Reshape", [numbers, self._integers("join_blocks", [0, 0, dim])], "embedded")
 
-    def _cut(self, x: str) -> str:
-        """Truncate to the first `dim` components."""
-        if self._spec.dim == self._width:
-            return x
-        ends = [self._integers("zero", [0]), self._integers("dim", [self._spec.dim]), self._integers("last_axis", [-1])]
-        return self._node("Slice", [x, *ends], f"{x}.cut")
-
-    def _mix(self, name: str, layer: Layer, hidden: str) -> str:
-        # The scale of the attention scores, folded into the queries.
-        gain = np.ones(3 * self._width, np.float32)
-        gain[: self._width] = (self._width // layer.num_heads) ** -0.5
-        hidden = self._linear(f"{name}.qkv", layer.qkv, hidden, gain)
-        hidden = self._attend(f"{name}.heads", layer.num_heads, hidden)
-        return self._linear(f"{name}.attention_out", layer.attention_out, hidden)
-
     def _activate(self, x: str, name: str) -> str:
         if self._config.activation == "silu":
             return self._node("QuickGelu", [x], name, CONTRIB, alpha=1.0)  # x * sigmoid(x)
@@ -282,16 +267,11 @@ class EncoderGraph(OnnxBuilder):
         mean = self._node("MatMul", [self._shares, x], f"{name}.row")  # [1, 1, D]
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
 
-    def _linear(self, name: str, linear: nn.Linear, x: str, gain: NDArray[np.float32] | None = None) -> str:
-        """Add a linear layer; `gain` [outputs] multiplies its outputs."""
-        weight = _array(linear.weight).T  # [inputs, outputs]
-        bias = _array(linear.bias)
-        if gain is not None:
-            weight = weight * gain
-            bias = bias * gain
-        return self._product(name, x, weight, bias)
+    def _linear(self, name: str, linear: nn.Linear, x: str) -> str:
+        return self._product(name, x, _array(linear.weight).T, _array(linear.bias))
 
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        """Add a linear layer of this weight [inputs, outputs]."""
         if self._spec.precision == "float32":
             return self._float_product(name, x, weight, bias)
         bias_name = self._weight(f"{name}.bias", bias)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,12 +180,19 @@ def pruned(checkpoint: Checkpoint, languages: Sequence[str] | None, sample: Path
         return
     counts = count_pieces(checkpoint, languages, sample)
     vocabulary = ModelProto.FromString(checkpoint.tokenizer.read_bytes())
-    kept = _kept_pieces(vocabulary, counts)
+    pieces = list(vocabulary.pieces)
+    # The least probable piece stays too: SentencePiece derives the cost of an unknown character from its score.
+    least = min((piece.score for piece in pieces if piece.type == SentencePiece.NORMAL), default=0.0)
+    lasting = [p.type in ALWAYS or (p.type == SentencePiece.NORMAL and p.score == least) for p in pieces]
+    kept = ((counts > 0) | lasting).nonzero()[0]
     logger.info(f"{len(kept):,} of {len(counts):,} pieces stay for {', '.join(languages)}")
     about, weights = with_table(checkpoint, checkpoint.weights[TABLE][kept], languages)
+    del vocabulary.pieces[:]
+    vocabulary.pieces.extend(pieces[number] for number in kept)
+    vocabulary.trainer_spec.vocab_size = len(kept)
     with TemporaryDirectory() as name:
         tokenizer = Path(name) / TOKENIZER
-        tokenizer.write_bytes(_vocabulary_of(vocabulary, kept))
+        tokenizer.write_bytes(vocabulary.SerializeToString(deterministic=True))
         yield replace(checkpoint, about=about, weights=weights, vocabulary=tokenizer)
 
 
@@ -226,26 +233,3 @@ def _sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> Iterat
         elif fields[1] in languages:
             seen.add(fields[1])
             yield from fields[2:]
-
-
-def _kept_pieces(vocabulary: Any, counts: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ANN401  protobuf has no types
-    """The ids of the pieces that stay, in order: those that occur, and those that every vocabulary needs.
-
-    The least probable piece stays too: SentencePiece derives the cost of an unknown character from its score.
-    """
-    keep = counts > 0
-    least = min((piece.score for piece in vocabulary.pieces if piece.type == SentencePiece.NORMAL), default=0.0)
-    for number, piece in enumerate(vocabulary.pieces):
-        keep[number] |= piece.type in ALWAYS
-        keep[number] |= piece.type == SentencePiece.NORMAL and piece.score == least
-    return keep.nonzero()[0]
-
-
-def _vocabulary_of(vocabulary: Any, kept: NDArray[np.int64]) -> bytes:  # noqa: ANN401
-    """The SentencePiece model with some of its pieces."""
-    small = ModelProto()
-    small.CopyFrom(vocabulary)
-    del small.pieces[:]
-    small.pieces.extend(vocabulary.pieces[int(number)] for number in kept)
-    small.trainer_spec.vocab_size = len(kept)
-    return bytes(small.SerializeToString(deterministic=True))

@@ -37,7 +37,6 @@ MOST_STEPS = 0.51  # that rounding may move a row of weights; more than 0.5, as 
 # What to do about an export that costs too much.
 EXACT = "--fp32 keeps the trained weights"
 ADVICE = {"int4-table": "--int8 keeps 8 bits for the table"}  # by precision; EXACT for the others
-MORE_PIECES = "a larger --sample keeps more pieces"
 # Golden sentences cover what differs between machines: scripts, signs, case, bytes outside the vocabulary, length.
 GOLDEN = (
     "The cat sleeps.",
@@ -167,7 +166,7 @@ def check_bundle(
     config = checkpoint.config
     is_part = pruned or (spec.num_layers, spec.dim) != (config.num_layers, config.dim)
     whole = CheckpointEncoder(checkpoint) if is_part else None
-    advice = MORE_PIECES if pruned else ADVICE.get(spec.precision, EXACT)
+    advice = "a larger --sample keeps more pieces" if pruned else ADVICE.get(spec.precision, EXACT)
     parity = measure_parity(trained[spec.num_layers], exported, pairs, spec.budget, whole)
     parity.check(advice=advice)
     shallower = {depth: SentenceEncoder(folder, layers=depth) for depth in depths[:-1]}

@@ -3,10 +3,9 @@
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
 from unittest import mock
 
 import pytest
@@ -14,6 +13,7 @@ from bench_toy import write_toy_data
 
 from experiments import ablation
 from experiments.ablation import (
+    CONTENTS,
     GROUPS,
     AblationPlan,
     Row,
@@ -43,9 +43,8 @@ def run(plan: AblationPlan, folder: Path, only: str = "matryoshka") -> Path:
 def in_this_process() -> Iterator[None]:
     """Rows are trained in this process, which is quicker than a process each."""
 
-    def answers(arguments: Sequence[str], messages: IO[bytes] | None = None, **_: object) -> list[None]:
-        with messages or nullcontext():
-            return [main(*arguments[2:])]
+    def answers(arguments: Sequence[str], **_: object) -> list[None]:
+        return [main(*arguments[2:])]
 
     with mock.patch.object(ablation, "answers", answers):
         yield
@@ -99,6 +98,13 @@ def test_an_ablation_that_was_ended_resumes(
     assert found.pop("distil")["Tatoeba fr→en"] > 50 and found == before
 
 
+def test_the_log_of_a_row_whose_process_does_not_start_is_closed(plan: AblationPlan, tmp_path: Path) -> None:
+    answers = mock.Mock(side_effect=[[], OSError("no process")])  # of the preparation, and of the first row
+    with mock.patch.object(ablation, "answers", answers), pytest.raises(OSError, match="no process"):
+        run(plan, tmp_path / "new")
+    assert answers.call_args.kwargs["messages"].closed
+
+
 def test_failed_rows_are_named(tmp_path: Path) -> None:
     """Each in a process of its own."""
     data = write_toy_data(tmp_path / "data", 100)
@@ -124,7 +130,7 @@ def test_bad_input_is_one_clear_line(plan: AblationPlan, finished: Path, tmp_pat
 
 def test_budgets_are_equal_and_every_row_has_its_variant() -> None:
     plan = AblationPlan(data=".")
-    variants = plan.variants()
+    variants = {key: plan.variant(key) for key in CONTENTS["variants"]}
     assert {row.key for group in GROUPS for row in group.rows} == variants.keys() and len(variants) == 37
     for key, variant in variants.items():
         seen = variant.stage.steps * variant.stage.batch_size

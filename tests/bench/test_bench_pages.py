@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from xsent.errors import DataError
 from xsent_bench.cli import app
-from xsent_bench.pages import fill
+from xsent_bench.report import fill
 from xsent_bench.results import Results
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from experiments.training import TrainingSpec, made_up_pairs, made_up_words, tra
 from xsent.cpu import process_memory
 from xsent.errors import DataError
 from xsent_bench.cli import numbers
-from xsent_bench.processes import Child, peak_memory
+from xsent_bench.processes import Child, peak_memory, start_server
 
 
 def test_made_up_pairs_are_different_words_of_the_wanted_length() -> None:
@@ -86,3 +86,9 @@ def test_a_child_that_fails_says_why() -> None:
         child.answer()
     assert peak_memory() > 0.9 * process_memory("VmRSS")
     assert process_memory("VmNothing") == 0
+
+
+def test_a_server_that_does_not_start_says_why() -> None:
+    refused = pytest.raises(DataError, match="the server said 'Error: nowhere: no such folder")
+    with refused, start_server("--model", "nowhere"):
+        pass

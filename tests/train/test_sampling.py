@@ -5,10 +5,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent_train.data.batches import chained
-from xsent_train.data.sampling import Sampler, cell_shares, draw, reweigh
+from xsent_train.data.sampling import cell_shares, draw, reweigh, shuffled, window_rows
 
 
 def test_shares_follow_temperature_and_weights() -> None:
@@ -40,13 +41,12 @@ def test_every_epoch_of_a_cell_visits_each_pair_once(size: int, start: int, seed
     assert np.array_equal(draw(seed, 0, size, start, start + 50), whole[start:])
 
 
-def sampler(seed: int = 1) -> Sampler:
-    starts, shares = np.array([0, 10, 1010]), np.array([0.25, 0.75])
-    return Sampler(starts, shares, batch_size=8, window=10, seed=seed)
+def rows_of(window: int) -> NDArray[np.int64]:
+    return window_rows(np.array([0, 10, 1010]), np.array([0.25, 0.75]), 80, seed=1, window=window)
 
 
 def test_a_window_has_the_cells_in_their_shares() -> None:
-    rows = np.concatenate([sampler().rows(window) for window in range(20)])
+    rows = np.concatenate([rows_of(window) for window in range(20)])
     assert len(rows) == 20 * 80
     assert (rows < 10).mean() == pytest.approx(0.25, abs=0.02)
     counts = np.bincount(rows[rows < 10])
@@ -54,11 +54,11 @@ def test_a_window_has_the_cells_in_their_shares() -> None:
 
 
 def test_shuffling_moves_batches_and_leaves_them_whole() -> None:
-    batches = sampler().rows(0).reshape(10, 8)
-    shuffled = sampler().shuffle(0, batches)
-    assert not np.array_equal(shuffled, batches)
-    assert sorted(map(tuple, shuffled)) == sorted(map(tuple, batches))
-    assert np.array_equal(sampler().shuffle(0, batches), shuffled)
+    batches = rows_of(0).reshape(10, 8)
+    moved = shuffled(batches, seed=1, window=0)
+    assert not np.array_equal(moved, batches)
+    assert sorted(map(tuple, moved)) == sorted(map(tuple, batches))
+    assert np.array_equal(shuffled(batches, seed=1, window=0), moved)
 
 
 def test_clusters_side_by_side_are_neighbours() -> None:

@@ -35,8 +35,8 @@ from xsent_train.checkpoint import (
 from xsent_train.data.corpus import Corpus
 from xsent_train.data.preparation import TrainingPairs, prepare
 from xsent_train.recipe import Objectives, load_recipe
+from xsent_train.stage_loop import Validation
 from xsent_train.trainer import Trainer, open_start, require_fit, weights_in_common
-from xsent_train.validation import Validation
 
 BUILTIN = Path(xsent.__file__).parent / "builtin"
 TABLE, QKV, FEWER_STEPS = "encoder.table.weight", "encoder.layers.0.qkv.weight", ("steps = 150", "steps = 20")

@@ -15,8 +15,7 @@ from trainings import assert_same_weights, command, kill_in_the_middle
 from xsent_train.checkpoint import load_checkpoint
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.tokens import FIRST, LAST, UNK, to_tokens
-from xsent_train.translation import TranslatorTraining, load_translation_recipe
-from xsent_train.translator import Translator, beam_search
+from xsent_train.translation import Translator, TranslatorTraining, beam_search, load_translation_recipe
 
 SHAPE = {"dim": 32, "num_heads": 2, "ffn_dim": 48, "max_length": 24}
 RECIPE = """

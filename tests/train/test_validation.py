@@ -8,7 +8,7 @@ import sentencepiece as spm
 import torch
 
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.validation import Validation
+from xsent_train.stage_loop import Validation
 
 
 def test_p1_and_loss_over_the_english_sentences_of_all_languages(toy_tokenizer: Path, tmp_path: Path) -> None:

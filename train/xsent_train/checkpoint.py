@@ -30,7 +30,7 @@ from xsent.clean import remove_format
 from xsent.errors import BundleError, DataError
 from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, to_json
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.tokens import open_tokenizer, to_tokens
+from xsent_train.tokens import open_tokenizer
 
 FORMAT_VERSION = 3
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
@@ -269,8 +269,7 @@ class CheckpointEncoder:
     """A checkpoint, of a depth and cut to a prefix, as an encoder of texts: for evaluation and the parity gate."""
 
     def __init__(self, checkpoint: Checkpoint, *, depth: int | None = None, dim: int | None = None) -> None:
-        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._encoder = checkpoint.load_encoder(depth).to(self._device)
+        self._encoder = checkpoint.load_encoder(depth).to("cuda" if torch.cuda.is_available() else "cpu")
         self._processor = checkpoint.load_tokenizer()
         self.languages = checkpoint.languages
         self.dim = dim or checkpoint.config.dim
@@ -278,14 +277,11 @@ class CheckpointEncoder:
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of sentences [n, dim], zero if empty; each is cut at the encoder's `max_length` tokens."""
-        parts = []
-        for start in range(0, len(sentences), 256):
-            texts = [remove_format(text) for text in sentences[start : start + 256]]
-            tokens = to_tokens(self._processor.encode(texts), self._encoder.config.max_length)
-            vectors = self._encoder(tokens.to(self._device))[:, : self.dim].cpu()
-            # Of an empty sentence the layers see the first and the last token; as in a bundle it is the zero vector.
-            parts.append((F.normalize(vectors, dim=1) * (tokens.lengths > 0)[:, None]).numpy())
-        return np.concatenate(parts) if parts else np.zeros((0, self.dim), np.float32)
+        pieces = self._processor.encode([remove_format(text) for text in sentences])
+        vectors = self._encoder.encode_pieces(pieces)[:, : self.dim].cpu()
+        # Of an empty sentence the layers see the first and the last token; as in a bundle it is the zero vector.
+        there = torch.tensor([len(ids) > 0 for ids in pieces], dtype=torch.bool)
+        return np.asarray((F.normalize(vectors, dim=1) * there[:, None]).numpy(), np.float32)
 
 
 def open_encoder(path: Path) -> CheckpointEncoder | None:

@@ -297,7 +297,7 @@ def filter_pairs(
         reject = stack.enter_context(_new_file(rejected, force)) if rejected else None
         progress = stack.enter_context(Progress("lines"))
         for line, verdict in judge(pairs, rules, wanted, processes=processes or available_cpus()):
-            tally[verdict] += 1
+            tally.add(verdict)
             if not verdict.reason:
                 keep(line)
             elif reject and verdict.reason != LEFT_OUT:

@@ -35,10 +35,10 @@ from xsent_train.data.sampling import evenly
 from xsent_train.data.vocabulary import ModelProto, grow_vocabulary, is_text, open_model, read_model
 from xsent_train.model import ridge
 from xsent_train.recipe import LAYER_SHAPE, ContrastiveDistil, CorpusConfig, Objectives, Recipe, StageConfig
+from xsent_train.stage_loop import Validation
 from xsent_train.teacher.teacher import Teacher, open_teacher
 from xsent_train.teacher.teachers import Teachers
 from xsent_train.trainer import Trainer
-from xsent_train.validation import Validation
 
 logger = logging.getLogger(__name__)
 
@@ -357,7 +357,12 @@ def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None)
     found = {name: old[name] for name in after.languages if name in old}
     sentences = list(dict.fromkeys(pair.english for pair in pairs))
     sentences += dict.fromkeys(pair.translation for pair in pairs if pair.language != new)
-    return LanguageComparison(new, counts, found, now, len(sentences), *_unmoved(before, after, sentences))
+    cuts = [checkpoint.load_tokenizer().encode(sentences) for checkpoint in (before, after)]
+    same = [sentence for sentence, one, other in zip(sentences, *cuts, strict=True) if one == other]
+    # Both encode the same sentences: the last bits of a vector depend on the other sentences of its batch.
+    own, grown = (CheckpointEncoder(checkpoint).encode(same) for checkpoint in (before, after))
+    unmoved = int((own == grown).all(axis=1).sum())
+    return LanguageComparison(new, counts, found, now, len(sentences), len(same), unmoved)
 
 
 def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dict[str, Scores]:
@@ -370,12 +375,3 @@ def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dic
         for language, score in found.items():
             scores.setdefault(language, {}).update((way, score[way]) for way in DIRECTIONS)
     return scores
-
-
-def _unmoved(before: Checkpoint, after: Checkpoint, sentences: list[str]) -> tuple[int, int]:
-    """How many sentences are cut as before, and how many of those have the same vector."""
-    cuts = [checkpoint.load_tokenizer().encode(sentences) for checkpoint in (before, after)]
-    # Both encode the same sentences: the last bits of a vector depend on the other sentences of its batch.
-    same = [sentence for sentence, old, new in zip(sentences, *cuts, strict=True) if old == new]
-    vectors = [CheckpointEncoder(checkpoint).encode(same) for checkpoint in (before, after)]
-    return len(same), int((vectors[0] == vectors[1]).all(axis=1).sum())

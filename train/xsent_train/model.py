@@ -12,7 +12,7 @@ regression, without training it, and so is a map from its space into another.
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
@@ -20,10 +20,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, packing, token_positions
+from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, packing, to_tokens, token_positions
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
-CHUNK = 256  # sentences encoded at a time to fit a map
+CHUNK = 256  # sentences encoded at a time
 RIDGE = 1e-3  # of the mean variance, added to that of every number
 
 
@@ -144,6 +144,12 @@ class Encoder(nn.Module):
         """Sentence vectors [B, D], not normalised; every sentence has at most `max_length` tokens."""
         return self.vectors_and_states(tokens, [len(self.layers)], tokens.ids.new_empty(0))[0][0]
 
+    def encode_pieces(self, sentences: Sequence[Sequence[int]]) -> Tensor:
+        """The vectors [n, D] of sentences given as pieces, a few at a time; each is cut at `max_length` pieces."""
+        parts = (sentences[start : start + CHUNK] for start in range(0, max(len(sentences), 1), CHUNK))
+        longest, device = self.config.max_length, self.table.weight.device
+        return torch.cat([self(to_tokens(part, longest).to(device)) for part in parts])
+
     def vectors_and_states(self, tokens: Tokens, depths: Sequence[int], places: Tensor) -> tuple[list[Tensor], Tensor]:
         """Sentence vectors of each depth, each [B, D], and the last states of the tokens at some places [M, D]."""
         if self.positions is None:
@@ -227,7 +233,9 @@ def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens
     means: list[list[Tensor]] = [[] for _ in depths]
     wanted = []
     for tokens in sides:
-        for here, part in _parts(encoder, tokens):
+        for start in range(0, len(tokens.lengths), CHUNK):
+            here = slice(start, min(start + CHUNK, len(tokens.lengths)))
+            part = tokens.part(here.start, here.stop).to(encoder.table.weight.device)
             framed = encoder.framed(part)
             states = encoder.states(framed)
             there = part.lengths > 0
@@ -244,10 +252,9 @@ def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens
 
 
 @torch.no_grad()
-def fit_space(encoder: Encoder, tokens: Tokens, vectors: Tensor) -> Tensor:
+def fit_space(encoder: Encoder, sentences: Sequence[Sequence[int]], vectors: Tensor) -> Tensor:
     """The matrix [D, E] from an encoder's unit vectors of sentences to another model's vectors [n, E] of them."""
-    own = [nn.functional.normalize(encoder(part), dim=1) for _, part in _parts(encoder, tokens)]
-    return ridge(torch.cat(own).cpu(), vectors)
+    return ridge(F.normalize(encoder.encode_pieces(sentences), dim=1).cpu(), vectors)
 
 
 def ridge(x: Tensor, y: Tensor) -> Tensor:
@@ -261,10 +268,3 @@ def solve_ridge(squares: Tensor, products: Tensor) -> Tensor:
     squares.diagonal().add_(RIDGE * squares.trace() / len(squares))
     matrix: Tensor = torch.linalg.solve(squares, products)
     return matrix
-
-
-def _parts(encoder: Encoder, tokens: Tokens) -> Iterator[tuple[slice, Tokens]]:
-    """Some sentences at a time, where the encoder is, and their places among all."""
-    for start in range(0, len(tokens.lengths), CHUNK):
-        stop = min(start + CHUNK, len(tokens.lengths))
-        yield slice(start, stop), tokens.part(start, stop).to(encoder.table.weight.device)

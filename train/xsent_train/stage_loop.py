@@ -6,7 +6,7 @@ import math
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,21 +16,64 @@ from threading import Event
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from lightning_fabric import Fabric
-from torch import nn
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from xsent.errors import DataError, XsentError, require_extra
 from xsent.files.atomic import as_data_error, atomic_file
 from xsent_train.data.batches import Batch, Batches
+from xsent_train.data.corpus import Corpus, chunks
 from xsent_train.devices import average, on_first_rank
+from xsent_train.model import CHUNK, Encoder
 from xsent_train.recipe import StageConfig
 from xsent_train.stage_model import Losses, TrainingModel
-from xsent_train.validation import Scores, Validation
+from xsent_train.tokens import open_tokenizer
 
 logger = logging.getLogger(__name__)
 
+TEMPERATURE = 0.05
+
+Scores = dict[str, dict[str, float]]  # of a validation, by measure, then by language
 Log = dict[str, dict[int, dict[str, dict[str, float]]]]  # what was measured, by stage and step
+
+
+class Validation:
+    """Held-out pairs; each translation is searched among the English sentences of all languages."""
+
+    def __init__(self, path: Path, tokenizer: Path) -> None:
+        processor = open_tokenizer(tokenizer)
+        pairs = list(Corpus([path]))
+        english = {text: i for i, text in enumerate(dict.fromkeys(pair.english for pair in pairs))}
+        self._languages = list(dict.fromkeys(pair.language for pair in pairs))
+        self._language = torch.tensor([self._languages.index(pair.language) for pair in pairs])
+        self._gold = torch.tensor([english[pair.english] for pair in pairs])
+        self._english: list[list[int]] = processor.encode(list(english))
+        self._translations: list[list[int]] = processor.encode([pair.translation for pair in pairs])
+
+    @torch.inference_mode()
+    def measure(self, encoder: Encoder) -> Scores:
+        """Search every translation, by cosine; dropout is off meanwhile.
+
+        Gives `p1`, in per cent, and `loss`, the cross-entropy of cosine / 0.05 against the right sentence: it still
+        tells encoders apart whose P@1 is the same.
+        """
+        was_training = encoder.training
+        encoder.eval()
+        candidates = F.normalize(encoder.encode_pieces(self._english), dim=1)
+        hits, losses = [], []
+        for part, right in zip(chunks(self._translations, CHUNK), torch.split(self._gold, CHUNK), strict=True):
+            queries = F.normalize(encoder.encode_pieces(part), dim=1)
+            scores, gold = queries @ candidates.T, right.to(queries.device)
+            hits.append(100.0 * (scores.argmax(dim=1) == gold))
+            losses.append(F.cross_entropy(scores / TEMPERATURE, gold, reduction="none"))
+        encoder.train(was_training)
+        return {"p1": self._by_language(hits), "loss": self._by_language(losses)}
+
+    def _by_language(self, parts: list[Tensor]) -> dict[str, float]:
+        values = torch.cat(parts).cpu()
+        return {name: float(values[self._language == i].mean()) for i, name in enumerate(self._languages)}
 
 
 @dataclass
@@ -187,17 +230,14 @@ def read_log(path: Path) -> Log:
         for line in lines[:-1]:  # behind the last line break is nothing, or what a killed training did not finish
             row = dict(json.loads(line))
             stage, step, p1, loss = (row.pop(name) for name in ("stage", "step", "p1", "loss"))
-            losses = {**row, "held out": fmean(dict(loss).values())}
+            measured = {"p1": dict(p1), "loss": {**row, "held out": fmean(dict(loss).values())}}
             # A resumed training repeats steps: the last measurement counts.
-            log.setdefault(str(stage), {})[int(step)] = {"p1": numbers(p1), "loss": numbers(losses)}
+            log.setdefault(str(stage), {})[int(step)] = {
+                measure: {name: float(value) for name, value in found.items()} for measure, found in measured.items()
+            }
     if not log:
         raise DataError(f"{path}: empty; a training writes a line at each validation")
     return log
-
-
-def numbers(measured: Mapping[str, Any]) -> dict[str, float]:
-    """What was measured, by name."""
-    return {name: float(value) for name, value in dict(measured).items()}
 
 
 def plot_log(run: Path) -> Path:

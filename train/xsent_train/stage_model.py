@@ -1,6 +1,6 @@
 """One stage of training: the losses of a batch."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +31,7 @@ from xsent_train.recipe import StageConfig
 from xsent_train.tokens import Tokens
 
 Losses = dict[str, Tensor]
+Read = tuple[Tensor, Tensor, Tensor]  # of sentences: vectors [L, b, D], states of labelled tokens [M, D], labels [M]
 
 
 class TrainingModel(nn.Module):
@@ -68,7 +69,7 @@ class TrainingModel(nn.Module):
 
     def _losses(self, batch: Batch) -> Losses:
         device, full = self.encoder.table.weight.device, self.encoder.table.weight.dtype
-        u, v, states, labels = self._encode(batch.hiding)
+        u, v, read = self._encode(batch.hiding)
         # In full precision: bfloat16 rounds a cosine near 1 by more than hard negatives differ.
         u, v = u.to(full), v.to(full)
         with torch.autocast(device.type, enabled=False):
@@ -80,49 +81,42 @@ class TrainingModel(nn.Module):
                 losses["word_ctl"] = word_ctl(query, table, bag, allowed, **wanted.arguments, chunk=chunk)
         losses |= self._generate((u[-1], v[-1]), batch.hiding)
         if self.objectives.mlm:
-            losses["mlm"] = self._tokens(states, labels)
+            losses["mlm"] = self._tokens(read)
         if self.objectives.tlm:
             assert batch.hiding.joined is not None
-            losses["tlm"] = self._tokens(*self._read_joined(batch.hiding.joined))
+            losses["tlm"] = self._tokens(self._read([batch.hiding.joined]))
         return losses
 
-    def _encode(self, hiding: MaskedPairs) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Both sides' vectors of each depth, 2 x [L, b, D]; states of the labelled tokens, and their labels.
+    def _encode(self, hiding: MaskedPairs) -> tuple[Tensor, Tensor, list[Read]]:
+        """Both sides' vectors of each depth, 2 x [L, b, D], and what was read.
 
         Where no objective reads the English side it is not encoded: the translation's vectors stand in its place.
         """
-        read, parts = hiding.read if self.objectives.reads_english else hiding.read[1:], []
-        for start, stop in self._chunks(len(hiding.sides[0].lengths)):
-            cut = [side.part(start, stop) for side in read]
-            tokens = Tokens(*map(torch.cat, zip(*(side.tokens for side in cut), strict=True)))
-            parts.append(self._read(tokens, torch.cat([side.labels for side in cut])))
-        sides = [part[0].chunk(len(read), dim=1) for part in parts]
-        u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, -1))
+        sides = hiding.read if self.objectives.reads_english else hiding.read[1:]
+        read = self._read(sides)
+        parts = [vectors.chunk(len(sides), dim=1) for vectors, _, _ in read]
+        u, v = (torch.cat([part[side] for part in parts], dim=1) for side in (0, -1))
         # A sentence without translation stands in for it: its teacher's vector is learnt all the same.
-        v = torch.where((hiding.sides[1].lengths == 0)[:, None], u, v)
-        return u, v, torch.cat([part[1] for part in parts]), torch.cat([part[2] for part in parts])
+        return u, torch.where((hiding.sides[1].lengths == 0)[:, None], u, v), read
 
-    def _read_joined(self, joined: Labelled) -> tuple[Tensor, Tensor]:
-        parts = [joined.part(start, stop) for start, stop in self._chunks(len(joined.tokens.lengths))]
-        read = [self._read(part.tokens, part.labels) for part in parts]
-        return torch.cat([part[1] for part in read]), torch.cat([part[2] for part in read])
-
-    def _chunks(self, count: int) -> Iterator[tuple[int, int]]:
-        size = self.stage.chunk or max(count, 1)
-        return ((start, min(start + size, count)) for start in range(0, count, size))
-
-    def _read(self, tokens: Tokens, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Vectors [L, b, D], states of the labelled tokens [M, D], and their labels [M].
+    def _read(self, sides: Sequence[Labelled]) -> list[Read]:
+        """Read the sides of some pairs together, a chunk of the pairs at a time.
 
         In chunks, only the results are kept: everything in between is computed again in the backward pass, chunk by
         chunk, with the same dropout (gradient caching, Gao et al. 2021).
         """
-        labelled = (labels != NOT_HIDDEN).nonzero()[:, 0]
-        encode = self.encoder.vectors_and_states
+        encode, count = self.encoder.vectors_and_states, len(sides[0].tokens.lengths)
         if self.stage.chunk and torch.is_grad_enabled():
             encode = recomputed(encode, random=True)
-        vectors, states = encode(tokens, self.depths, labelled)
-        return torch.stack(vectors), states, labels[labelled]
+        read, size = [], self.stage.chunk or count
+        for start in range(0, count, size):
+            cut = [side.part(start, min(start + size, count)) for side in sides]
+            tokens = Tokens(*map(torch.cat, zip(*(side.tokens for side in cut), strict=True)))
+            labels = torch.cat([side.labels for side in cut])
+            labelled = (labels != NOT_HIDDEN).nonzero()[:, 0]
+            vectors, states = encode(tokens, self.depths, labelled)
+            read.append((torch.stack(vectors), states, labels[labelled]))
+        return read
 
     def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
         wanted = self.objectives
@@ -193,12 +187,14 @@ class TrainingModel(nn.Module):
             losses[name] = 2 * generative_loss(hidden, *weights, targets, chunk=2 * self.stage.chunk)
         return losses
 
-    def _tokens(self, states: Tensor, labels: Tensor) -> Tensor:
+    def _tokens(self, read: Sequence[Read]) -> Tensor:
+        _, states, labels = zip(*read, strict=True)
         assert self.head is not None
         weights = self.encoder.table.weight, self.head.bias
-        loss = token_loss(self.head(states), *weights, labels, chunk=8 * self.stage.chunk)
+        ids = torch.cat(labels)
+        loss = token_loss(self.head(torch.cat(states)), *weights, ids, chunk=8 * self.stage.chunk)
         # Ranks are averaged, and each hides another number of tokens: every token counts the same.
-        count = labels.new_tensor(len(labels), dtype=loss.dtype)
+        count = ids.new_tensor(len(ids), dtype=loss.dtype)
         return loss * (count / self.average(count).clamp_min(1.0 / self.stage.batch_size))
 
     def _over_depths(self, losses: Iterable[Tensor]) -> Tensor:

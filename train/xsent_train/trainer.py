@@ -37,12 +37,10 @@ from xsent_train.devices import average, gather, keep_freed_memory, launch, on_f
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
 from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, Settings, StageConfig
-from xsent_train.stage_loop import StageLoop, diverged, parameter_groups
+from xsent_train.stage_loop import Scores, StageLoop, Validation, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
 from xsent_train.teacher.teachers import ONLY, Teachers, open_teachers
-from xsent_train.tokens import to_tokens
-from xsent_train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
 
@@ -277,31 +275,20 @@ class Trainer:
             ended = step == stage.steps
             weights = {**model.state_dict(), **self._matrices(model.encoder, ended)}
             state = None if ended else optimizer_state(model, optimizer)
-            about = self._about(number, model, step, scores)
+            about = {
+                **facts_of(self._recipe_until(number), self.data, model.encoder.config, step),
+                "space": self.recipe.space,
+                "started_from": self.started_from.name if self.started_from else None,
+                "stage": stage.name,
+                "seed": self.recipe.seed,
+                "validation": scores,
+                **self._origin(number),
+            }
             save_checkpoint(path, about, weights, state, [prepared.tokenizer, prepared.validation])
             self._remove_older(stage, path)
 
         on_first_rank(self.fabric, write)
         return path
-
-    def _about(self, number: int, model: TrainingModel, step: int, scores: Scores) -> dict[str, Any]:
-        """The facts of a checkpoint."""
-        return {
-            "name": self.recipe.name,
-            "languages": ["en", *self.recipe.languages],
-            "licence": self.recipe.licence,
-            "attribution": list(self.recipe.attribution),
-            "space": self.recipe.space,
-            "started_from": self.started_from.name if self.started_from else None,
-            "model": asdict(model.encoder.config),
-            "stage": model.stage.name,
-            "step": step,
-            "seed": self.recipe.seed,
-            "preparation_key": self.data.prepared.store.key,
-            "validation": scores,
-            "recipe": self._recipe_until(number).model_dump(mode="json"),
-            **self._origin(number),
-        }
 
     def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
         """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces."""
@@ -312,10 +299,23 @@ class Trainer:
             if space := member.settings.space:
                 texts = [text for pair in self._sampled for text in member.sides(pair)[:1]]
                 vectors = torch.from_numpy(joined.vectors(member.name, texts))
-                tokens = to_tokens(self.data.processor.encode(texts), encoder.config.max_length)
-                matrices[f"{SPACES}{space}"] = fit_space(encoder.eval(), tokens, vectors)
+                matrices[f"{SPACES}{space}"] = fit_space(encoder.eval(), self.data.processor.encode(texts), vectors)
                 encoder.train()
         return matrices
+
+
+def facts_of(recipe: Basics, data: TrainingData, config: ModelConfig, step: int) -> dict[str, Any]:
+    """The facts that the checkpoint of any training has."""
+    return {
+        "name": recipe.name,
+        "languages": ["en", *recipe.languages],
+        "licence": recipe.licence,
+        "attribution": list(recipe.attribution),
+        "model": asdict(config),
+        "step": step,
+        "preparation_key": data.prepared.store.key,
+        "recipe": recipe.model_dump(mode="json"),
+    }
 
 
 def open_start(recipe: Basics, path: Path) -> Checkpoint:

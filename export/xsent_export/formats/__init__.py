@@ -87,7 +87,12 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
             f"open the folder by SentenceTransformer(folder, truncate_dim={spec.dim})"
         )
     write_tokenizer(checkpoint.tokenizer, folder, encoder.config)
-    types = _static(encoder, spec, folder) if encoder.positions is None else _transformer(encoder, folder)
+    if encoder.positions is None:
+        (folder / TOKENIZER_CONFIG).unlink()  # a StaticEmbedding reads tokenizer.json alone
+        save_tensors({"embedding.weight": encoder.table.weight[:, : spec.dim]}, folder / WEIGHTS)
+        types = {"": "StaticEmbedding"}
+    else:
+        types = _transformer(encoder, folder)
     if encoder.readouts:
         types |= _dense(encoder, spec, folder)
     types[f"{len(types)}_Normalize"] = "Normalize"
@@ -149,12 +154,6 @@ def _write_graph(checkpoint: Checkpoint, encoder: Encoder, spec: BundleSpec, pat
     path.parent.mkdir(exist_ok=True)
     BatchGraph(encoder, spec).write_file(path)
     return GraphEncoder(path, checkpoint.tokenizer, encoder.config)
-
-
-def _static(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
-    (folder / TOKENIZER_CONFIG).unlink()  # a StaticEmbedding reads tokenizer.json alone
-    save_tensors({"embedding.weight": encoder.table.weight[:, : spec.dim]}, folder / WEIGHTS)
-    return {"": "StaticEmbedding"}
 
 
 def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:

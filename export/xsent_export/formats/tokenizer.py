@@ -94,7 +94,10 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
 
 def _piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no types
     """The name of each piece in `tokenizer.json`: its bytes, or a name that no text contains."""
-    alphabet = _byte_alphabet()
+    # A byte is its own character if that is visible, else one from U+0100 on.
+    visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = iter(range(256, 512))
+    alphabet = [chr(byte if byte in visible else next(others)) for byte in range(256)]
     ascii_pieces = {p.piece for p in proto.pieces if p.type == SentencePiece.NORMAL and p.piece.isascii()}
     names = []
     for piece in proto.pieces:
@@ -106,13 +109,6 @@ def _piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no type
             name = piece.piece.upper()
         names.append(name)
     return names
-
-
-def _byte_alphabet() -> list[str]:
-    """The character that represents each byte: its own if it is visible, else one from U+0100 on."""
-    visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = iter(range(256, 512))
-    return [chr(byte if byte in visible else next(others)) for byte in range(256)]
 
 
 def _unlike_ours(proto: Any) -> str | None:  # noqa: ANN401

@@ -4,7 +4,7 @@ import logging
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -25,7 +25,7 @@ from xsent_train.data.changes import Spellings, Swaps
 from xsent_train.data.corpus import Corpus, Pair, without_translation
 from xsent_train.data.masking import MaskedPairs, hide
 from xsent_train.data.preparation import TrainingPairs, preparation_key, prepare
-from xsent_train.data.sampling import Sampler, cell_shares, evenly, reweigh
+from xsent_train.data.sampling import cell_shares, evenly, reweigh, shuffled, window_rows
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
 from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
@@ -76,14 +76,7 @@ class Batches:
     spellings: Spellings | None = None
     rank: tuple[int, int] = (0, 1)  # this process, which reads its part of every batch, and the number of all
     readers: int = 0  # processes that read batches; 0 is a thread of this one
-
-    def __post_init__(self) -> None:
-        """Set up the draws of the windows."""
-        stage = self.stage
-        self._sampler = Sampler(
-            self.store.cell_starts, self.shares, batch_size=stage.batch_size, window=stage.window, seed=self.seed
-        )
-        self._cuts: dict[int, Rows] = {}  # the batches of the latest windows
+    _cuts: dict[int, Rows] = field(default_factory=dict, init=False)  # the batches of the latest windows
 
     def since(self, step: int) -> Iterator[Batch]:
         """The batches of the steps from `step` to the last of the stage."""
@@ -106,8 +99,13 @@ class Batches:
         """All pairs that the stage will draw, each once, in order."""
         seen = np.zeros(len(self.store), np.bool_)
         for window in range((self.stage.steps - 1) // self.stage.window + 1):
-            seen[self.store.pairs(self._sampler.rows(window))] = True
+            seen[self._window(window)] = True
         return seen.nonzero()[0]
+
+    def _window(self, window: int) -> Rows:
+        """The pairs of a window, in random order."""
+        starts, size = self.store.cell_starts, self.stage.batch_size * self.stage.window
+        return self.store.pairs(window_rows(starts, self.shares, size, seed=self.seed, window=window))
 
     def _pairs(self, step: int) -> Rows:
         """The pairs of a step, over all ranks."""
@@ -118,14 +116,14 @@ class Batches:
         return pairs
 
     def _order(self, window: int) -> Rows:
-        pairs = self.store.pairs(self._sampler.rows(window))
+        pairs = self._window(window)
         if self.clusters is not None:
             pairs = pairs[np.argsort(self.clusters[pairs], kind="stable")]
         elif self.stage.order == "length":
             lengths = self.store.lengths(pairs, 0) + self.store.lengths(pairs, 1)
             pairs = pairs[np.argsort(lengths, kind="stable")]
         cut = pairs.reshape(self.stage.window, self.stage.batch_size)
-        return self._sampler.shuffle(window, cut) if self.stage.shuffle else cut
+        return shuffled(cut, seed=self.seed, window=window) if self.stage.shuffle else cut
 
     def __getitem__(self, step: int) -> Batch:
         """The batch of a step."""
@@ -138,8 +136,8 @@ class Batches:
         self.store.forget()
         copied = None
         if self.swaps is not None:
-            languages = self.store.languages(here)
-            sides, copied = self.swaps.replace_last(sides, languages, round(stage.swapped * len(pairs)))
+            languages, most = self.store.languages[here].astype(np.int64), round(stage.swapped * len(pairs))
+            sides, copied = self.swaps.replace_last(sides, languages, most)
             here = here[: len(here) - len(copied)]
             group[len(here) :] = ~group[copied]
         if self.spellings is not None:
@@ -210,6 +208,7 @@ class TrainingData:
         # A GPU would wait for a single reader, and leaves the other cores idle.
         self._readers = threads if fabric.device.type == "cuda" else 0
         self._folder = prepared or run
+        self.teacher_folder = self._folder / "teachers"  # where their vectors are kept
         with fabric.rank_zero_first():
             if fabric.is_global_zero:
                 refuse_other_data(run, self._folder, preparation_key(recipe, files, vocabulary))
@@ -253,11 +252,6 @@ class TrainingData:
         with self._fabric.rank_zero_first():
             needed = self.draw(number, stage).drawn()
             return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=self.store.key)
-
-    @property
-    def teacher_folder(self) -> Path:
-        """Where teachers' vectors are kept."""
-        return self._folder / "teachers"
 
     def text(self, numbers: NDArray[np.int64]) -> Iterator[Pair]:
         """Those pairs of the store that have the given numbers, which are sorted; reads the corpus no further."""
@@ -326,8 +320,11 @@ def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, seed: int) -
     vectors = F.normalize(vectors - common, dim=1)
     first = rng.choice(len(sample), min(clusters, len(sample)), replace=False)
     centroids = vectors[torch.from_numpy(first)]
-    for _ in range(ITERATIONS):
-        centroids = move(centroids, vectors)
+    for _ in range(ITERATIONS):  # to the direction of the mean of each cluster; an empty one stays where it is
+        assigned = nearest_centroid(vectors, centroids)
+        sums = torch.zeros_like(centroids).index_add_(0, assigned, vectors)
+        empty = torch.bincount(assigned, minlength=len(centroids)) == 0
+        centroids = F.normalize(torch.where(empty[:, None], centroids, sums), dim=1)
     centroids = chained(centroids)
     for start in tqdm(range(0, len(store), CHUNK), desc="clusters", unit="chunk", disable=None):
         numbers = np.zeros(min(CHUNK, len(store) - start), np.uint16)
@@ -346,17 +343,7 @@ def english_means(store: Store, encoder: Encoder, rows: NDArray[np.int64]) -> Te
 
 def nearest_centroid(vectors: Tensor, centroids: Tensor) -> Tensor:
     """The centroid with the largest cosine for each vector [n]."""
-    return torch.cat(
-        [(vectors[i : i + CHUNK] @ centroids.T).argmax(dim=1) for i in range(0, max(len(vectors), 1), CHUNK)]
-    )
-
-
-def move(centroids: Tensor, vectors: Tensor) -> Tensor:
-    """The direction of the mean of each cluster; an empty cluster stays where it is."""
-    assigned = nearest_centroid(vectors, centroids)
-    sums = torch.zeros_like(centroids).index_add_(0, assigned, vectors)
-    empty = torch.bincount(assigned, minlength=len(centroids)) == 0
-    return F.normalize(torch.where(empty[:, None], centroids, sums), dim=1)
+    return torch.cat([(part @ centroids.T).argmax(dim=1) for part in torch.split(vectors, CHUNK)])
 
 
 def chained(centroids: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import signal
 import threading
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from copy import copy
@@ -211,35 +211,31 @@ def _follow_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-class Tally(Counter[Verdict]):
+class Tally:
     """How many lines of a corpus got each verdict."""
 
-    @property
-    def bad(self) -> Counter[str]:
-        """Lines that hold no pair, by their fault."""
-        return Counter({reason: count for (language, reason), count in self.items() if not language})
+    def __init__(self) -> None:
+        self.bad = Counter[str]()  # lines that hold no pair, by their fault
+        self.left_out = 0  # pairs in languages that were not asked for
+        self._languages = defaultdict[str, Counter[str]](Counter)  # of the judged pairs by reason; "" are those kept
 
-    @property
-    def left_out(self) -> int:
-        """Pairs in languages that were not asked for."""
-        return sum(count for (_, reason), count in self.items() if reason == LEFT_OUT)
-
-    @property
-    def languages(self) -> dict[str, Counter[str]]:
-        """Reasons of the judged pairs by language, the largest language first; "" are the pairs kept."""
-        found = defaultdict[str, Counter[str]](Counter)
-        for (language, reason), count in self.items():
-            if language and reason != LEFT_OUT:
-                found[language][reason] = count
-        return dict(sorted(found.items(), key=lambda item: (-item[1].total(), item[0])))
+    def add(self, verdict: Verdict) -> None:
+        """Count a line."""
+        if not verdict.language:
+            self.bad[verdict.reason] += 1
+        elif verdict.reason == LEFT_OUT:
+            self.left_out += 1
+        else:
+            self._languages[verdict.language][verdict.reason] += 1
 
     @property
     def judged(self) -> Counter[str]:
         """Reasons of the judged pairs of all languages."""
-        return sum(self.languages.values(), Counter())
+        return sum(self._languages.values(), Counter())
 
     def rows(self) -> list[dict[str, object]]:
-        """A row for each language, and one for all."""
+        """A row for each language, the largest first, and one for all."""
+        largest = sorted(self._languages.items(), key=lambda item: (-item[1].total(), item[0]))
         return [
             {
                 "language": language,
@@ -248,7 +244,7 @@ class Tally(Counter[Verdict]):
                 "kept %": 100 * reasons[""] / max(reasons.total(), 1),
                 **{reason.value: reasons[reason] for reason in Reason},
             }
-            for language, reasons in [*self.languages.items(), ("total", self.judged)]
+            for language, reasons in [*largest, ("total", self.judged)]
         ]
 
     def notes(self) -> list[str]:
@@ -256,7 +252,9 @@ class Tally(Counter[Verdict]):
         notes = [f"bad lines, {reason}: {count:,}" for reason, count in self.bad.most_common()]
         if self.left_out:
             notes.append(f"pairs in other languages, left out: {self.left_out:,}")
-        if names := unchecked(self.languages):
+        others = {language for language in self._languages if base_code(language) not in RIVALS}
+        known = Identifier().languages if others else frozenset[str]()
+        if names := sorted(language for language in others if base_code(language) not in known):
             notes.append(f"unknown to the language identifier, so not checked for their language: {', '.join(names)}")
         return notes
 
@@ -331,10 +329,3 @@ class Identifier:
 def base_code(language: str) -> str:
     """A language code without script and region: pt of pt-BR."""
     return language.replace("_", "-").split("-")[0].lower()
-
-
-def unchecked(languages: Iterable[str]) -> list[str]:
-    """Those of some languages that the identifier does not know."""
-    others = {language for language in languages if base_code(language) not in RIVALS}
-    known = Identifier().languages if others else frozenset[str]()
-    return sorted(language for language in others if base_code(language) not in known)

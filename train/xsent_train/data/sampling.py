@@ -70,43 +70,25 @@ def coprime(rng: np.random.Generator, size: int) -> int:
             return candidate
 
 
-class Sampler:
-    """Batches of rows of a store, in windows.
+def window_rows(
+    cell_starts: NDArray[np.int64], shares: NDArray[np.float64], size: int, *, seed: int, window: int
+) -> NDArray[np.int64]:
+    """The rows of a store that a window of `size` pairs has, in random order; all follows from the seed and its number.
 
-    A window is a fixed number of batches drawn together: each cell contributes its share to the draw. What is drawn
-    is then put in an order, cut into batches, and the batches are shuffled. Everything follows from (seed, step).
+    A window is a fixed number of batches drawn together: each cell contributes its share to the draw. Rows of cell c
+    are cell_starts[c] to cell_starts[c + 1] [cells + 1]; the shares add up to 1 [cells].
     """
+    rng = np.random.default_rng((seed, 1, window))
+    draws = size + len(shares)  # a few more than needed: cells are rounded down one by one
+    parts = []
+    for cell, share in enumerate(shares):
+        begin, end = (math.floor(w * draws * share) for w in (window, window + 1))
+        count = int(cell_starts[cell + 1] - cell_starts[cell])
+        if count and end > begin:
+            parts.append(cell_starts[cell] + draw(seed, cell, count, begin, end))
+    return rng.permutation(np.concatenate(parts))[:size]
 
-    def __init__(
-        self,
-        cell_starts: NDArray[np.int64],
-        shares: NDArray[np.float64],
-        *,
-        batch_size: int,
-        window: int,
-        seed: int,
-    ) -> None:
-        """Rows of cell c are cell_starts[c] to cell_starts[c + 1] [cells + 1]; the shares add up to 1 [cells]."""
-        self.batch_size = batch_size
-        self.window = window
-        self.seed = seed
-        self._starts = cell_starts
-        self._shares = shares
-        # A few more draws than needed: cells are rounded down one by one.
-        self._draws = batch_size * window + len(shares)
 
-    def rows(self, window: int) -> NDArray[np.int64]:
-        """The rows of a window in random order, shape [batch_size * window size]."""
-        rng = np.random.default_rng((self.seed, 1, window))
-        parts = []
-        for cell, share in enumerate(self._shares):
-            begin, end = (math.floor(w * self._draws * share) for w in (window, window + 1))
-            size = int(self._starts[cell + 1] - self._starts[cell])
-            if size and end > begin:
-                parts.append(self._starts[cell] + draw(self.seed, cell, size, begin, end))
-        drawn = rng.permutation(np.concatenate(parts))
-        return drawn[: self.batch_size * self.window]
-
-    def shuffle(self, window: int, batches: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The batches of a window in random order, shape [window size, batch_size]."""
-        return np.random.default_rng((self.seed, 2, window)).permutation(batches)
+def shuffled(batches: NDArray[np.int64], *, seed: int, window: int) -> NDArray[np.int64]:
+    """The batches of a window in random order [batches of a window, batch_size]."""
+    return np.random.default_rng((seed, 2, window)).permutation(batches)

@@ -85,12 +85,9 @@ class Store:
         """The pair number of each entry of the cell order."""
         return self._rows[entries].astype(np.int64)
 
-    def languages(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The language of each pair, as the number of its first cell."""
-        return self._languages[pairs].astype(np.int64)
-
     @cached_property
-    def _languages(self) -> NDArray[np.uint16]:
+    def languages(self) -> NDArray[np.uint16]:
+        """The language of each pair, as the number of its first cell [pairs]."""
         codes = [language for _, language in self.cells]
         languages = np.zeros(len(self), np.uint16)
         languages[self._rows] = np.repeat([codes.index(code) for code in codes], np.diff(self.cell_starts))

@@ -344,7 +344,11 @@ class E5File:
         self.pieces = [text[start:stop].decode() for start, stop in pairwise(places)]
         _, size = self._take("2I")
         (tensors,) = self._take(f"{size}xI")
-        self._tensors = dict(self._entry() for _ in range(tensors))
+        self._tensors: dict[str, tuple[int, int, int]] = {}  # by name: kind, numbers, where they begin
+        for _ in range(tensors):
+            (length,) = self._take("H")
+            name, *entry, _ = self._take(f"{length}sBIQQ")
+            self._tensors[name.decode()] = tuple(entry)
 
     def weights(self) -> dict[str, Tensor]:
         """Its tensors by their names in a BERT."""
@@ -381,12 +385,6 @@ class E5File:
         found = struct.unpack_from(f"<{layout}", self._content, self._at)
         self._at += struct.calcsize(f"<{layout}")
         return found
-
-    def _entry(self) -> tuple[str, tuple[int, int, int]]:
-        """The next tensor's name; its kind, how many numbers it has, and where they begin."""
-        (length,) = self._take("H")
-        name, kind, numbers, start, _ = self._take(f"{length}sBIQQ")
-        return name.decode(), (kind, numbers, start)
 
     def _tensor(self, name: str, *sizes: str) -> Tensor:
         kind, numbers, start = self._tensors[name]

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save
+from safetensors.numpy import load_file, save
 
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_file
@@ -90,13 +90,11 @@ class JoinedTeacher:
             self._vectors[member.name] = opened
         file = folder / f"joined-{self.identity}.safetensors"
         if not file.exists():
-            fit = {
-                name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in self._fitted(sample()).items()
-            }
+            fit = dict(self._fitted(sample()))
             with atomic_file(file) as out:
                 out.write(save(fit))
         with as_data_error(file, CACHE_REMEDY):
-            self._fit = {name: tensor.numpy() for name, tensor in load_file(file).items()}
+            self._fit = load_file(file)
 
     def targets(self, pairs: Sequence[Pair]) -> Floats:
         """The student's targets [n, D], not of length 1. Raises DataError if no teacher knows a pair's language."""
