@@ -47,25 +47,20 @@ def index(
     """
     from xsent.encoder import SentenceEncoder
     from xsent.files.tables import TextSource
-    from xsent.search.write import build_index, can_resume, extend_index
+    from xsent.search.write import build_index, extend_index
 
     texts = TextSource(file, column, id)
-    try:
-        made = (extend_index if add else build_index)(
-            index,
-            texts,
-            SentenceEncoder(model, layers=layers, threads=threads, clean=clean),
-            source=file,
-            space=space,
-            graph=graph,
-            resume=resume,
-            force=force,
-            show_progress_bar=sys.stderr.isatty(),
-        )
-    except KeyboardInterrupt:
-        if can_resume(index, add=add):
-            typer.echo("What was indexed is kept; the same command with --resume goes on.", err=True)
-        raise
+    made = (extend_index if add else build_index)(
+        index,
+        texts,
+        SentenceEncoder(model, layers=layers, threads=threads, clean=clean),
+        source=file,
+        space=space,
+        graph=graph,
+        resume=resume,
+        force=force,
+        show_progress_bar=sys.stderr.isatty(),
+    )
     if empty := made.lines - made.rows:
         warnings.warn(
             f"{empty:,} of {made.lines:,} {texts.unit} have no letter or digit; they are never found", stacklevel=1

@@ -57,13 +57,14 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def one_line_errors() -> Iterator[None]:
     """Turn expected failures into one line and an exit code; also a decorator for commands.
 
-    Our own errors, wrong arguments and errors of the system exit with 1, Ctrl-C with 130. Anything else is a bug and
-    keeps its traceback.
+    Our own errors, wrong arguments and errors of the system exit with 1, Ctrl-C with 130, after its notes, which say
+    what of the work is kept. Anything else is a bug and keeps its traceback.
     """
     try:
         yield
         sys.stdout.flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        sys.stderr.writelines(f"{plain(note)}\n" for note in getattr(error, "__notes__", ()))
         _exit("interrupted", INTERRUPTED)
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         _drop_stdout()

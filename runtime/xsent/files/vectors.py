@@ -6,7 +6,6 @@ was stopped can be resumed.
 
 import json
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -151,8 +150,8 @@ def map_rows(vectors: Iterable[Any], note: VectorMeta) -> NDArray[Any]:
         return np.memmap(file, dtype, "r", shape=(rows, width)) if rows else np.empty((0, width), dtype)
 
 
-class RowWriter(ABC):
-    """Appends rows to a file in one format.
+class RowWriter:
+    """Appends rows to a file: their numbers alone, little-endian, with float32 the layout of LASER; or in another form.
 
     The file is at its end: empty, or cut after a flush; seekable for formats that complete their header in the end.
     """
@@ -162,27 +161,19 @@ class RowWriter(ABC):
         self._dtype = dtype.newbyteorder("<")
         self._file = file
 
-    @abstractmethod
     def write(self, sentence: str, vector: Vectors) -> None:
         """Append one sentence, if the format keeps it, and its vector, [D] or [D / 8]."""
+        self._file.write(vector.astype(self._dtype, copy=False).data)
 
-    def flush(self) -> None:  # noqa: B027  most formats hold nothing back
-        """Write rows that are held back."""
+    def flush(self) -> None:
+        """Write rows that are held back; most formats hold back none."""
 
     def finish(self, rows: int) -> None:
         """Complete a file of `rows` rows."""
         self.flush()
 
 
-class RawWriter(RowWriter):
-    """Numbers alone, row after row, little-endian: with float32 the layout of LASER."""
-
-    def write(self, sentence: str, vector: Vectors) -> None:
-        """Append the vector."""
-        self._file.write(vector.astype(self._dtype, copy=False).data)
-
-
-class NpyWriter(RawWriter):
+class NpyWriter(RowWriter):
     """A NumPy file [n, width]; its header gets n in the end."""
 
     def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
@@ -230,17 +221,9 @@ class ArrowWriter(RowWriter):
         self._vectors.append(vector)
 
     def flush(self) -> None:
-        """Write the rows that were held back as one batch."""
-        if self._sentences:
-            self._write_batch()
-            self._sentences, self._vectors = [], []
-
-    def finish(self, rows: int) -> None:
-        """Complete the stream, which has a schema even without rows."""
-        if self._sentences or not rows:
-            self._write_batch()
-
-    def _write_batch(self) -> None:
+        """Write the rows that were held back as one batch, the first after the schema, which no rows have too."""
+        if not self._sentences and self._file.tell():
+            return
         text = self._arrow.string()
         numbers = self._arrow.array(np.concatenate(self._vectors or [np.empty(0, self._dtype)]))
         columns = {"sentence": self._arrow.array(self._sentences, text)}
@@ -251,13 +234,14 @@ class ArrowWriter(RowWriter):
         if not self._file.tell():
             self._file.write(batch.schema.serialize())
         self._file.write(batch.serialize())
+        self._sentences, self._vectors = [], []
 
 
 FORMATS: dict[str, type[RowWriter]] = {
     ".npy": NpyWriter,
     ".jsonl": JsonLinesWriter,
     ".parquet": ArrowWriter,
-    ".f32": RawWriter,
+    ".f32": RowWriter,
 }
 _TABLES = (".jsonl", ".parquet")  # files that hold texts too
 
@@ -323,8 +307,13 @@ def vector_file(
     with explain_write_errors(path, kept), only_writer(journal, os.O_RDWR | os.O_CREAT):
         try:
             with closing(VectorOutput(path, note, job, resume=resume, force=force)) as output:
-                yield output
-                output.publish()
+                try:
+                    yield output
+                    output.publish()
+                except KeyboardInterrupt as error:
+                    if output.kept:
+                        error.add_note(f"{path}: {output.kept:,} lines are encoded and kept; --resume goes on.")
+                    raise
         finally:
             if not kept():
                 part.unlink(missing_ok=True)
