@@ -137,14 +137,11 @@ def run_server(application: "Starlette", listener: socket.socket, *, lifespan: L
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
-    logging.getLogger("uvicorn.error").addFilter(_is_not_cancelled)
+    logging.getLogger("uvicorn.error").addFilter(  # of a request that was stopped one line says so already
+        lambda record: record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
+    )
     with suppress(KeyboardInterrupt):
         uvicorn.Server(config).run([listener])
-
-
-def _is_not_cancelled(record: logging.LogRecord) -> bool:
-    """Whether a record is not the traceback of a request that was stopped: one line says so already."""
-    return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
 
 
 def _api_key(file: Path | None) -> str | None:

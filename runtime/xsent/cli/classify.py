@@ -258,7 +258,9 @@ def _put_labels(
     columns = {"id": str, "label": str, "probability": float, **dict.fromkeys(names, str)}
     if source.id is None:
         del columns["id"]
-    lines = read_pairs(source.path, source.column, source.id, "two texts") if head.pairs else map(_alone, source)
+    lines: Iterable[list[str]] = ([text] for text in source)
+    if head.pairs:
+        lines = read_pairs(source.path, source.column, source.id, "two texts")
     seen = output is not None or not sys.stdout.isatty()
     total = known_total(source) if seen and not head.pairs else None
     count = 0
@@ -272,10 +274,6 @@ def _put_labels(
             write([*name, label or "unknown", probability, *texts])
         if not count:
             raise source.empty()
-
-
-def _alone(text: str) -> list[str]:
-    return [text]
 
 
 def _label(

@@ -9,11 +9,10 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from xsent.cli.classify import app as classify
-from xsent.cli.cluster import cluster
 from xsent.cli.documents import app as documents
 from xsent.cli.encode import encode
 from xsent.cli.evaluate import app as evaluate
-from xsent.cli.mine import duplicates, mine, score
+from xsent.cli.mine import cluster, duplicates, mine, score
 from xsent.cli.options import CONTEXT, BundleArgument, JsonOption, LayersOption, ModelOption, QueryCommand
 from xsent.cli.search import index, search
 from xsent.cli.terminal import (

@@ -10,7 +10,7 @@ import shutil
 import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -219,10 +219,7 @@ def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
     Without effect on disks that know no locks, or if `path` is missing and `flags`, those of `os.open`, do not create
     it. The file may be renamed while it is locked.
     """
-    if not (flags & os.O_CREAT or path.exists()):
-        yield
-        return
-    with _locked(path, flags) as ours:
+    with _locked(path, flags) if flags & os.O_CREAT or path.exists() else nullcontext() as ours:
         if ours is False:
             raise DataError(f"{path}: another process is writing it; wait until it is done, or choose another name")
         yield

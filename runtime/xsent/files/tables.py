@@ -314,7 +314,8 @@ def table_file(path: Path, columns: Mapping[str, type], *, force: bool = False) 
             else:
                 writer = csv.writer(text, delimiter="\t" if path.suffix == ".tsv" else ",", lineterminator="\n")
                 writer.writerow(columns)
-                yield lambda row: writer.writerow(_short(value) for value in row)
+                # Seven digits, as many as were computed.
+                yield lambda row: writer.writerow(f"{one:.7g}" if isinstance(one, float) else one for one in row)
         finally:
             text.detach()  # or it would close the file
 
@@ -323,11 +324,6 @@ def to_fields(columns: Mapping[str, type], row: Row) -> dict[str, object]:
     """The fields of a row by their names, of the types of the columns."""
     named = zip(columns.items(), row, strict=True)
     return {name: None if value is None else kind(value) for (name, kind), value in named}
-
-
-def _short(value: object) -> object:
-    """A value of a CSV; a float has seven digits, as many as were computed."""
-    return f"{value:.7g}" if isinstance(value, float) else value
 
 
 @contextmanager

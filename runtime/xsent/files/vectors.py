@@ -58,11 +58,6 @@ class VectorFile:
     note: VectorMeta
     rows: NDArray[Any]  # [n, D], binary ones [n, D / 8], mapped into memory: only rows that are used are read
 
-    @property
-    def has_texts(self) -> bool:
-        """Whether it is a table that holds the texts too."""
-        return self.path.suffix in _TABLES
-
     def check_cosines(self, fingerprint: str | None = None) -> None:
         """Raises DataError if its vectors have no cosines, FingerprintError if they have none with an encoder's."""
         if self.note.precision == "binary":
@@ -83,12 +78,15 @@ def open_vectors(path: str | Path) -> VectorFile:
     dtype, width = stored_as(note.precision, note.dim)
     with as_data_error(path, _REMEDY):
         size = plain_size(path)
-        if path.suffix in _TABLES:
+        if path.suffix in TABLES:
             rows = map_rows(read_vectors(path), note)
+        elif path.suffix == ".npy":
+            rows = np.lib.format.open_memmap(path, mode="r")
+        elif size % (4 * note.dim):
+            raise ValueError(f"{size:,} bytes are no whole number of vectors of {4 * note.dim:,}")
         else:
-            rows = (
-                np.lib.format.open_memmap(path, mode="r") if path.suffix == ".npy" else _map_raw(path, size, note.dim)
-            )
+            shape = (size // (4 * note.dim), note.dim)
+            rows = np.memmap(path, "<f4", "r", shape=shape) if size else np.empty(shape, "<f4")
     if rows.ndim != 2 or rows.shape[1] != width or rows.dtype != dtype:
         raise DataError(
             f"{path}: {rows.dtype} of shape {list(rows.shape)}, its note says {note.precision} of {note.dim} "
@@ -127,13 +125,6 @@ def _read_note(path: Path) -> VectorMeta:
             raise ValueError(f"fingerprint = {note.fingerprint!r:.80} must be text")
         stored_as(note.precision, note.dim)
     return note
-
-
-def _map_raw(path: Path, size: int, dim: int) -> NDArray[Any]:
-    row = 4 * dim
-    if size % row:
-        raise ValueError(f"{size:,} bytes are no whole number of vectors of {row:,}")
-    return np.memmap(path, "<f4", "r", shape=(size // row, dim)) if size else np.empty((0, dim), "<f4")
 
 
 def map_rows(vectors: Iterable[Any], note: VectorMeta) -> NDArray[Any]:
@@ -243,7 +234,7 @@ FORMATS: dict[str, type[RowWriter]] = {
     ".parquet": ArrowWriter,
     ".f32": RowWriter,
 }
-_TABLES = (".jsonl", ".parquet")  # files that hold texts too
+TABLES = (".jsonl", ".parquet")  # files that hold texts too
 
 
 def check_format(name: str, precision: str) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from xsent.clean import clean_text
 from xsent.errors import DataError, XsentError, whole_number
 from xsent.files.tables import Text, TextSource, column_names
-from xsent.files.vectors import open_vectors
+from xsent.files.vectors import TABLES, open_vectors
 from xsent.precision import Vectors
 from xsent.search.graph import NeighbourGraph, check_graph
 from xsent.search.store import (
@@ -124,7 +124,7 @@ class SearchFile:
         ]
 
     def _texts(self, rows: set[int]) -> dict[int, str]:
-        if not self.file.has_texts:
+        if self.file.path.suffix not in TABLES:
             return {}
         id = "id" if "id" in column_names(self.file.path) else None
         source = TextSource(str(self.file.path), "sentence", id)
