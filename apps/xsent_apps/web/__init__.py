@@ -74,10 +74,6 @@ def web(
         written = site.write(out, replace=force)
         typer.echo(f"{out}: {len(site.files) + 1} files, {written / 1e6:.1f} MB")
         return
-    _serve(site, host, port, open_page)
-
-
-def _serve(site: "Site", host: str, port: int, open_page: bool) -> None:
     with open_server(site, host, port) as server:
         address = f"http://{host}:{server.server_port}/"
         try:
@@ -172,18 +168,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._site = site
         super().__init__(*args)
 
-    def do_GET(self) -> None:
-        """Send a file."""
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        """Send the headers of a file."""
-        self._answer(with_body=False)
-
     def log_message(self, *_: object) -> None:
         """Log nothing: the page shows what it loads."""
 
-    def _answer(self, *, with_body: bool) -> None:
+    def do_GET(self) -> None:
+        """Send a file; asked by HEAD, only its headers."""
         name = unquote(urlsplit(self.path).path).removeprefix("/") or "index.html"
         file = self._site.files.get(name)
         length = len(self._site.list) if name == FILES_JSON else file.bytes if file else 0
@@ -199,9 +188,11 @@ class _Handler(BaseHTTPRequestHandler):
         for header, value in headers.items():
             self.send_header(header, value)
         self.end_headers()
-        if with_body and status == HTTPStatus.OK:
+        if self.command == "GET" and status == HTTPStatus.OK:
             try:
                 with file.path.open("rb") if file else BytesIO(self._site.list) as body:
                     shutil.copyfileobj(body, self.wfile)
             except ConnectionError:  # the reader closed the page
                 self.close_connection = True
+
+    do_HEAD = do_GET

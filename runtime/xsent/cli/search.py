@@ -146,8 +146,5 @@ def _answers(
 
 def _for_json(hit: "Hit") -> dict[str, object]:
     """What is said of a hit; an id only where there is one."""
-    return {
-        name: value
-        for name, value in vars(hit).items()
-        if name not in ("source", "context") and (name, value) != ("id", "")
-    }
+    found = {"score": hit.score, "line": hit.line, "text": hit.text, "close": hit.close}
+    return found | ({"id": hit.id} if hit.id else {})

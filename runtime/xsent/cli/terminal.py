@@ -35,17 +35,12 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters that a terminal wou
 
 def main(module: str = "xsent.cli.main") -> None:
     """Import the module of a command line and run its `main`; errors, Ctrl-C and warnings are one line each."""
-    _open_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # it was closed, and a file would get its number
+            setattr(sys, name, open(os.devnull, mode))
     with one_line_errors(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         import_module(module).main()
-
-
-def _open_streams() -> None:
-    """Open the null device for a closed standard stream: it would be None, and a file would get its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
