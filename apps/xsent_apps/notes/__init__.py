@@ -25,7 +25,7 @@ from xsent import (
     update_index,
 )
 from xsent.cli import options
-from xsent.cli.terminal import one_line_errors, plain, print_json, print_row
+from xsent.cli.terminal import plain, print_json, print_row
 from xsent.errors import require_extra
 from xsent.files.atomic import as_write_error, recover
 from xsent_apps.notes.passages import headings_of, split_sentences
@@ -169,7 +169,6 @@ def _advise_force(*errors: type[XsentError]) -> Iterator[None]:
     epilog='Example: xsent notes ~/notes "wann ist das Treffen?"',
     cls=options.QueryCommand,
 )
-@one_line_errors()
 def notes(
     folder: Annotated[Path, typer.Argument(help="A folder with texts, pages, mails, subtitles, PDF, .docx and .odt.")],
     query: Annotated[str | None, typer.Argument(help="In any language of the model; without it, only update.")] = None,

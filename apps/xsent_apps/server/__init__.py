@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from xsent.cli.options import BundleOption, LayersOption, ThreadsOption
-from xsent.cli.terminal import one_line_errors, plain
+from xsent.cli.terminal import plain
 from xsent.errors import DataError, require_extra
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
     short_help="Serve vectors, labels and search over HTTP.",
     epilog="Example: xsent serve --head topics.npz --index notes.index",
 )
-@one_line_errors()
 def serve(
     model: BundleOption = None,
     layers: LayersOption = None,

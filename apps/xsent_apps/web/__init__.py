@@ -17,7 +17,6 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 from xsent.cli.options import BundleOption, ForceOption
-from xsent.cli.terminal import one_line_errors
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_folder, file_exists_error, recover
 
@@ -55,7 +54,6 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 @app.command(short_help="Search, sort and map texts in the browser.", epilog="Example: xsent web --open")
-@one_line_errors()
 def web(
     model: BundleOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8090,

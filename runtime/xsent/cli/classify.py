@@ -16,7 +16,6 @@ from xsent.cli.terminal import (
     Progress,
     format_table,
     known_total,
-    one_line_errors,
     print_result,
     row_output,
 )
@@ -53,7 +52,6 @@ BalancedOption = Annotated[bool, typer.Option("--balanced", help="Give rare labe
 
 
 @app.command(short_help="Fit a head on labelled texts.", epilog="Example: xsent classify fit train.tsv topics.npz")
-@one_line_errors()
 def fit(
     train: Annotated[
         Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between; or a table.")
@@ -103,7 +101,6 @@ def fit(
 
 
 @app.command(short_help="Label texts with a head.", epilog="Example: xsent classify predict topics.npz notes.txt")
-@one_line_errors()
 def predict(
     head: Annotated[Path, typer.Argument(help="A head written by fit.")],
     file: Annotated[
@@ -140,7 +137,6 @@ def predict(
     short_help="Measure accuracy across languages.",
     epilog="Example: xsent classify evaluate data/eval/sib200 --columns category,text --train en --test fr,de",
 )
-@one_line_errors()
 def evaluate(
     data: Annotated[
         list[Path],
@@ -190,7 +186,6 @@ def evaluate(
     short_help="Label texts by descriptions of the labels.",
     epilog='Example: xsent classify zero-shot mails.txt --labels "bills: invoices" --labels "login: passwords"',
 )
-@one_line_errors()
 def zero_shot(
     labels: Annotated[
         list[str], typer.Option(metavar="LABEL: DESCRIPTION", help="In any language; give it for every label.")

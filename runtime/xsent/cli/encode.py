@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 RAY = "xsent_apps.ray:encode_parts"  # imported when it is asked for: the runtime imports no other room
 
 
-@one_line_errors()
 def encode(
     file: Annotated[str, typer.Argument(help="One sentence a line; .gz and .xz too; - reads standard input.")] = "-",
     column: options.ColumnOption = None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import Progress, format_table, one_line_errors, row_output
+from xsent.cli.terminal import Progress, format_table, row_output
 from xsent.errors import DataError
 from xsent.files.tables import TextSource, place_of, read_pairs
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
 
-@one_line_errors()
 def mine(
     src: Annotated[
         str, typer.Argument(metavar="SRC", help="One sentence a line; .gz and .xz too; - reads standard input.")
@@ -96,7 +95,6 @@ def mine(
     typer.echo(f"{len(kept):,} pairs of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
 
 
-@one_line_errors()
 def score(
     pairs: Annotated[
         str, typer.Argument(metavar="PAIRS", help="Source, tab, target on each line; - reads standard input.")
@@ -151,7 +149,6 @@ def score(
         typer.echo(f"threshold {np.float32(advice.threshold)!s}: {reach}, {correct}", err=True)
 
 
-@one_line_errors()
 def duplicates(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="One text a line; .gz and .xz too; - reads standard input.")
@@ -220,7 +217,6 @@ def duplicates(
     typer.echo(f"{len(groups):,} group{'s' * (len(groups) != 1)}; {repeated}{apart}", err=True)
 
 
-@one_line_errors()
 def cluster(
     texts: Annotated[
         str, typer.Argument(metavar="TEXTS", help="One text a line; .gz and .xz too; - reads standard input.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import one_line_errors, print_json, row_output
+from xsent.cli.terminal import print_json, row_output
 
 if TYPE_CHECKING:
     from xsent.search.index import Hit
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _QUERIES = 256  # searched at once, in one pass over the vectors
 
 
-@one_line_errors()
 def index(
     file: Annotated[str, typer.Argument(help="One text a line; .gz and .xz too; - reads standard input.")],
     index: Annotated[Path, typer.Argument(help="The folder to make, or with --add to add to.")],
@@ -68,7 +67,6 @@ def index(
     typer.echo(f"{index}: {made.rows:,} texts", err=True)
 
 
-@one_line_errors()
 def search(
     index: Annotated[Path, typer.Argument(help="A folder by `xsent index`; or a file of vectors by `xsent encode`.")],
     query: Annotated[
