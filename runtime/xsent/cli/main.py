@@ -62,13 +62,10 @@ for _command, _summary, _example in (
     (cluster, "Group texts of one subject, in any language.", "cluster mails.txt"),
     (score, "Score given pairs of translations.", "score pairs.tsv --precision 0.95 > scored.tsv"),
     (index, "Make an index of texts, or add to one.", "index notes.txt notes.index"),
+    (search, "Find the nearest texts of an index.", 'search notes.index "where is the cat?"'),
 ):
-    app.command(short_help=_summary, epilog=f"Example: xsent {_example}")(_command)
-app.command(
-    short_help="Find the nearest texts of an index.",
-    epilog='Example: xsent search notes.index "where is the cat?"',
-    cls=QueryCommand,
-)(search)
+    _kind = QueryCommand if _command is search else None
+    app.command(short_help=_summary, epilog=f"Example: xsent {_example}", cls=_kind)(_command)
 app.add_typer(classify, name="classify")
 app.add_typer(documents, name="documents")
 app.add_typer(evaluate, name="evaluate")

@@ -63,7 +63,14 @@ class TextSource:
 
     def __iter__(self) -> Iterator[str]:
         before = file_state(self.path)
-        yield from self._texts()
+        if self.column is None:
+            refuse_table(self.path)
+            if self.id is not None:
+                raise ValueError(f"--id {self.id} names a column of a table; name that of the texts too: --column NAME")
+            yield from read_lines(self.path)
+        else:
+            columns = [self.column] if self.id is None else [self.column, self.id]
+            yield from (_with_id(*fields) for fields in read_rows(self.path, columns))
         if file_state(self.path) != before:
             raise DataError(f"{self.path}: changed while it was read; run it again once the file is complete")
 
@@ -80,16 +87,6 @@ class TextSource:
         """The error to raise where there are no texts."""
         what = "one text a line" if self.column is None else "rows of texts"
         return DataError(f"{source_name(self.path)}: empty; expected {what}")
-
-    def _texts(self) -> Iterator[str]:
-        if self.column is None:
-            refuse_table(self.path)
-            if self.id is not None:
-                raise ValueError(f"--id {self.id} names a column of a table; name that of the texts too: --column NAME")
-            yield from read_lines(self.path)
-        else:
-            columns = [self.column] if self.id is None else [self.column, self.id]
-            yield from (_with_id(*fields) for fields in read_rows(self.path, columns))
 
 
 def read_pairs(source: str, columns: str | None, id: str | None, layout: str) -> Iterator[list[str]]:
