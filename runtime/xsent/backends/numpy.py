@@ -168,8 +168,7 @@ def gelu(x: Floats) -> Floats:
     np.multiply(x, x, out=tail)
     tail *= np.float32(-0.5)
     size *= np.exp(tail, out=tail)
-    activated: Floats = np.maximum(x, 0) - size
-    return activated
+    return np.maximum(x, 0) - size
 
 
 # p / sqrt(2) and a5 / 2 ... a1 / 2: the share of the normal distribution above x is erfc(x / sqrt(2)) / 2.
