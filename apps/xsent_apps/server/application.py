@@ -157,26 +157,22 @@ class Workers:
         """
         request.state.texts = len(items)  # for the log
         found: dict[int, R] = {}
-        errors: list[Exception] = []
         starts = iter(range(0, len(items), TURN))
 
         async def take_turns() -> None:
             for start in starts:
-                try:
-                    async with self._free:
-                        if errors or await request.is_disconnected():
-                            raise ClientDisconnect
-                        some = items[start : start + TURN]
-                        found[start] = await run_sync(work, start, some, limiter=self._limiter)
-                except Exception as error:  # kept: a task group would wrap it
-                    errors.append(error)
-                    return
+                async with self._free:
+                    if await request.is_disconnected():
+                        raise ClientDisconnect
+                    some = items[start : start + TURN]
+                    found[start] = await run_sync(work, start, some, limiter=self._limiter)
 
-        async with anyio.create_task_group() as group:
-            for _ in range(min(self.threads, -(-len(items) // TURN))):
-                group.start_soon(take_turns)
-        if errors:
-            raise errors[0]
+        try:
+            async with anyio.create_task_group() as group:
+                for _ in range(min(self.threads, -(-len(items) // TURN))):
+                    group.start_soon(take_turns)
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
         return [found[start] for start in sorted(found)]
 
 
