@@ -232,9 +232,6 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_a
     before = notes.skipped.keys(), notes.passed_over
     try:
         count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
-    except KeyboardInterrupt:
-        typer.echo("Indexed files are kept; the same command resumes.", err=True)
-        raise
     except DataError as error:
         if not may_fail:
             raise

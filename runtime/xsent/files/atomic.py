@@ -27,14 +27,19 @@ _LARGEST_JSON = 1 << 24  # bytes; in memory, objects may take twenty times as mu
 
 @contextmanager
 def explain_write_errors(
-    path: Path, kept: Callable[[], bool] = lambda: False, resume: str = "make room, then --resume goes on"
+    path: Path, kept: Callable[[], str] = lambda: "", resume: str = "make room, then --resume goes on"
 ) -> Iterator[None]:
     """Name `path` in OSErrors: those from writes carry no path, or the temporary one.
 
-    For a full disk it also says what to do: `resume` if `kept()`, or to run it again.
+    `kept()` says which part of the work is kept, if any; Ctrl-C gets that as a note. For a full disk it also says what
+    to do: `resume` if something is kept, or to run it again.
     """
     try:
         yield
+    except KeyboardInterrupt as error:
+        if said := kept():
+            error.add_note(said)
+        raise
     except OSError as error:
         if error.filename == str(path):  # named already
             raise

@@ -291,20 +291,18 @@ def vector_file(
     """
     check_format(path.name, note.precision)
     part, journal = _unfinished(path)
+    output: VectorOutput | None = None
 
-    def kept() -> bool:
-        return journal.exists() and journal.stat().st_size > 0
+    def kept() -> str:
+        rows = f"{output.kept:,}" if output else "earlier"
+        said = f"{path}: {rows} lines are encoded and kept; --resume goes on."
+        return said if journal.exists() and journal.stat().st_size else ""
 
     with explain_write_errors(path, kept), only_writer(journal, os.O_RDWR | os.O_CREAT):
         try:
             with closing(VectorOutput(path, note, job, resume=resume, force=force)) as output:
-                try:
-                    yield output
-                    output.publish()
-                except KeyboardInterrupt as error:
-                    if output.kept:
-                        error.add_note(f"{path}: {output.kept:,} lines are encoded and kept; --resume goes on.")
-                    raise
+                yield output
+                output.publish()
         finally:
             if not kept():
                 part.unlink(missing_ok=True)

@@ -183,7 +183,8 @@ def update_index(
     recover(path)
     if force or not (path.exists() and has_index(path)):
         _make_empty(path, encoder)
-    with only_writer(path), explain_write_errors(path, lambda: True, "make room, then the same call goes on"):
+    kept = "Indexed files are kept; the same command resumes."
+    with only_writer(path), explain_write_errors(path, lambda: kept, "make room, then the same call goes on"):
         with closing(IndexDatabase(path, write=True)) as database:
             state = database.complete_state()
             if state.lines:
@@ -302,7 +303,8 @@ class _LineJob(IndexWriter):
     ) -> IndexState:
         """Add the lines that are missing, and complete the index that is or will be at `path`."""
         self.state.check_fingerprint(encoder.fingerprint_of(space), self.folder, clean=encoder.clean)
-        with explain_write_errors(path, lambda: self.stopped() is not None), self._noting_what_is_kept():
+        kept = "What was indexed is kept; the same command with --resume goes on."
+        with explain_write_errors(path, lambda: kept if self.stopped() else ""):
             digest = LineDigest()
             read = self.state.lines - self.state.start
             rest = digest.skip(texts, read, self.state.digest, self.folder)
@@ -327,15 +329,6 @@ class _LineJob(IndexWriter):
             if file.name != state.graph_file:
                 file.unlink()
         return state
-
-    @contextmanager
-    def _noting_what_is_kept(self) -> Iterator[None]:
-        try:
-            yield
-        except KeyboardInterrupt as error:
-            if self.stopped():
-                error.add_note("What was indexed is kept; the same command with --resume goes on.")
-            raise
 
 
 def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None:
