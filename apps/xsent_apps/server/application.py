@@ -9,7 +9,7 @@ from importlib.metadata import version
 from inspect import getdoc
 from itertools import chain
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import numpy as np
@@ -176,13 +176,6 @@ class Workers:
         return [found[start] for start in sorted(found)]
 
 
-class Used(NamedTuple):
-    """What texts took."""
-
-    tokens: int
-    split: int  # texts that were split
-
-
 class ServedIndex:
     """An index that is read again once it has changed on the disk; threads may share it."""
 
@@ -284,7 +277,7 @@ class Service:
         name, index = _choose(self._indexes, form.index, "index")
         self._check(form.model, len(form.query) * form.k, "k")
 
-        def find(first: int, queries: Sequence[str]) -> tuple[list[list[Hit]], Used]:
+        def find(first: int, queries: Sequence[str]) -> tuple[list[list[Hit]], tuple[int, int]]:
             used = self._count(first, queries, "query", self._limits.length)
             return index.search(queries, form), used
 
@@ -317,13 +310,13 @@ class Service:
 
     async def _encode(
         self, texts: list[str], request: Request, options: dict[str, Any]
-    ) -> tuple[NDArray[np.float32], list[Used]]:
-        """Vectors [n, D], and what the turns took."""
+    ) -> tuple[NDArray[np.float32], list[tuple[int, int]]]:
+        """Vectors [n, D], and what the turns took, see `_count`."""
         longest = self._limits.length
         if options["on_long"] == "error":
             longest = min(longest, self._encoder.max_length)
 
-        def encode(first: int, some: Sequence[str]) -> tuple[NDArray[np.float32], Used]:
+        def encode(first: int, some: Sequence[str]) -> tuple[NDArray[np.float32], tuple[int, int]]:
             used = self._count(first, some, "input", longest)
             return self._encoder.encode(some, **options), used
 
@@ -337,8 +330,8 @@ class Service:
         facts |= {"languages": encoder.languages, "heads": [*self._heads], "indexes": [*self._indexes]}
         return {"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts}
 
-    def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> Used:
-        """What the texts take. Raises ApiError if one is empty, too long or no text."""
+    def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> tuple[int, int]:
+        """Tokens, and number of texts that are split. Raises ApiError if a text is empty, too long or none."""
         total = split = 0
         for row, text in enumerate(texts, first):
             try:
@@ -356,7 +349,7 @@ class Service:
             split += tokens > self._encoder.max_length
         self._metrics.texts.inc(len(texts))
         self._metrics.tokens.inc(total)
-        return Used(total, split)
+        return total, split
 
     def _check(self, model: str, items: int, param: str) -> None:
         """Raises ApiError if the model has another name or there are too many items."""
@@ -369,9 +362,8 @@ class Service:
             message = f"{items:,} {what}; at most {self._limits.items:,} in one request"
             raise ApiError(400, message, param=param, code="too_many")
 
-    def _reply(self, data: list[dict[str, Any]], used: list[Used], **named: str) -> Response:
-        tokens = sum(some.tokens for some in used)
-        split = sum(some.split for some in used)
+    def _reply(self, data: list[dict[str, Any]], used: list[tuple[int, int]], **named: str) -> Response:
+        tokens, split = map(sum, zip(*used, strict=True))
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         content = {"object": "list", "data": data, "model": self._name, **named, "usage": usage}
         return json_response(content, headers={FINGERPRINT: self._encoder.fingerprint, SPLIT: str(split)})

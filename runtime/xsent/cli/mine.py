@@ -261,15 +261,10 @@ def cluster(
         for row, (label, text) in enumerate(zip(found.labels.tolist(), read, strict=True)):
             found_in = (None, None) if label < 0 else (label + 1, str(names[label]))
             write([*found_in, place_of(text, row + 1), text])
-    listed = [
-        {
-            "cluster": number,
-            "texts": name.size,
-            "name": str(name),
-            "central text": shorten(read[name.central], 80, placeholder="…"),
-        }
-        for number, name in enumerate(names, 1)
-    ]
+    listed = []
+    for number, name in enumerate(names, 1):
+        central = shorten(read[name.central], 80, placeholder="…")
+        listed.append({"cluster": number, "texts": name.size, "name": str(name), "central text": central})
     if listed:
         typer.echo(format_table(listed), err=True)
     none = len(read) - sum(name.size for name in names)
