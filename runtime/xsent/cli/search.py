@@ -96,8 +96,8 @@ def search(
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
     from xsent.files.tables import TextSource
-    from xsent.files.vectors import FORMATS
-    from xsent.search.index import SearchFile, SearchIndex, say_nothing_close
+    from xsent.files.vectors import FORMATS, open_vectors
+    from xsent.search.index import SearchIndex, say_nothing_close, search_file
 
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
@@ -107,7 +107,11 @@ def search(
     if not source and (column or id):
         raise ValueError("--column and --id are for a table of --queries; an index has its texts and ids")
     in_file = index.suffix in FORMATS and index.is_file()
-    find = SearchFile(index).search if in_file else partial(SearchIndex(index).search, exact=exact, words=words)
+    find = (
+        partial(search_file, open_vectors(index))
+        if in_file
+        else partial(SearchIndex(index).search, exact=exact, words=words)
+    )
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     texts = TextSource(source, column, id) if source else [query or ""]
     name = ""
