@@ -72,6 +72,10 @@ def web(
         written = site.write(out, replace=force)
         typer.echo(f"{out}: {len(site.files) + 1} files, {written / 1e6:.1f} MB")
         return
+    _serve(site, host, port, open_page)
+
+
+def _serve(site: "Site", host: str, port: int, open_page: bool) -> None:
     with open_server(site, host, port) as server:
         address = f"http://{host}:{server.server_port}/"
         try:
