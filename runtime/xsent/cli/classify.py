@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import (
-    Progress,
-    format_table,
-    known_total,
-    print_result,
-    row_output,
-)
+from xsent.cli.terminal import Progress, format_table, known_total, print_result, row_output
 from xsent.files.tables import TextSource, place_of, read_pairs
 
 if TYPE_CHECKING:

@@ -17,14 +17,7 @@ from xsent.files.tables import Text, TextSource, column_names
 from xsent.files.vectors import TABLES, VectorFile
 from xsent.precision import Vectors
 from xsent.search.graph import NeighbourGraph, check_graph
-from xsent.search.store import (
-    BLOCK,
-    VECTORS,
-    Float16Rows,
-    IndexDatabase,
-    Passage,
-    StoredDocument,
-)
+from xsent.search.store import BLOCK, VECTORS, Float16Rows, IndexDatabase, Passage, StoredDocument
 from xsent.similarity import NearestSearch, check_same_dim, nearest
 
 if TYPE_CHECKING:
