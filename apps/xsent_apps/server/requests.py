@@ -216,16 +216,16 @@ def host_name(host: str) -> str:
     return _PORT.sub("", host).lower()
 
 
+@dataclass
 class _Answer:
     """Sends an answer and notes its status."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.status = 0  # until it has begun
+    send: Send
+    status: int = 0  # until it has begun
 
     async def __call__(self, message: Message) -> None:
         self.status = message.get("status", self.status)
-        await self._send(message)
+        await self.send(message)
 
 
 @dataclass(eq=False, repr=False)
