@@ -1,5 +1,6 @@
 """Programs on the public API of `xsent`: commands, the engine for Ray, modules for other people's tools, examples."""
 
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,34 +10,19 @@ if TYPE_CHECKING:
     from xsent import OnLong
 
 
+@dataclass(eq=False, repr=False)
 class Integration:
-    """Base of the classes for other tools: an encoder, opened with the options that all of them take.
+    """Base of the classes for other tools: an encoder, opened with the options that all of them take."""
 
-    Args:
-        path: A bundle folder; None is the bundle that ships with the package.
-        layers: Layers to run, of those that the bundle has; None is all.
-        truncate_dim: Keep only the first numbers of each vector.
-        on_long: What happens to text that is too long, see `SentenceEncoder.encode`.
-        threads: Texts to encode at once; None is all CPUs.
-        space: Another model's space to map vectors into, see `SentenceEncoder.encode`.
-    """
+    path: str | Path | None = None  #: a bundle folder; None is the bundle that ships with the package
+    _: KW_ONLY
+    layers: int | None = None  #: layers to run, of those that the bundle has; None is all
+    truncate_dim: int | None = None  #: keep only the first numbers of each vector
+    on_long: "OnLong" = "warn"  #: what happens to text that is too long, see `SentenceEncoder.encode`
+    threads: int | None = None  #: texts to encode at once; None is all CPUs
+    space: str | None = None  #: another model's space to map vectors into, see `SentenceEncoder.encode`
 
-    def __init__(
-        self,
-        path: str | Path | None = None,
-        *,
-        layers: int | None = None,
-        truncate_dim: int | None = None,
-        on_long: "OnLong" = "warn",
-        threads: int | None = None,
-        space: str | None = None,
-    ) -> None:
-        self.path = path
-        self.layers = layers
-        self.truncate_dim = truncate_dim
-        self.on_long = on_long
-        self.threads = threads
-        self.space = space
+    def __post_init__(self) -> None:
         self._open()
 
     def _open(self) -> None:

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent import DataError, MissingExtraError, SentenceEncoder, cluster, name_clusters, nearest
 from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption
-from xsent.cli.terminal import one_line_errors
 from xsent.errors import require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
 from xsent.files.tables import TextSource, read_rows
@@ -38,7 +37,6 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
     short_help="Draw a map of texts.",
     epilog="Example: xsent map mails.csv mails.html --column text --by language --by cluster",
 )
-@one_line_errors()
 def map_file(
     texts: Annotated[str, typer.Argument(metavar="TEXTS", help="One text a line, or a table; - is standard input.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new .html or .png file.")],

@@ -18,7 +18,6 @@ import typer
 
 from xsent import DataError, Hit, SearchIndex, SentenceEncoder, XsentError
 from xsent.cli.options import BundleOption, CleanOption, LayersOption, ThreadsOption
-from xsent.cli.terminal import one_line_errors
 from xsent.errors import require_extra
 from xsent_apps.notes import Notes
 from xsent_apps.notes.passages import headings_of
@@ -198,7 +197,6 @@ def create_server(library: Library) -> "MCPServer[Any]":
 
 
 @app.command(short_help="Let an assistant search notes.", epilog="Example: xsent mcp ~/notes ~/papers")
-@one_line_errors()
 def mcp(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with notes, as for xsent notes.")],
     port: Annotated[

@@ -65,17 +65,17 @@ class Report:
     cpu_time: float
 
 
+@dataclass
 class Worker:
     """Encodes parts in a process of Ray's, with one encoder."""
 
-    def __init__(self, opened_as: tuple[Any, ...], schema: "pyarrow.Schema", settings: Mapping[str, Any]) -> None:
-        self._opened_as = opened_as
-        self._schema = schema
-        self._settings = settings
+    opened_as: tuple[Any, ...]  # the function that opens the encoder again, and its arguments
+    schema: "pyarrow.Schema"
+    settings: Mapping[str, Any]
 
     @cached_property
     def _encoder(self) -> SentenceEncoder:
-        open_again, arguments = self._opened_as  # not by the constructor, whose errors Ray would bury
+        open_again, arguments = self.opened_as  # not by the constructor, whose errors Ray would bury
         encoder: SentenceEncoder = open_again(*arguments)
         return encoder
 
@@ -84,8 +84,8 @@ class Worker:
         began, cpu_time = time.time(), time.process_time()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            pairs = self._encoder.encode_items(part.sentences, start=part.line, **self._settings)
-            empty = _write_part(part, pairs, self._schema)
+            pairs = self._encoder.encode_items(part.sentences, start=part.line, **self.settings)
+            empty = _write_part(part, pairs, self.schema)
         messages = [str(warning.message) for warning in caught]
         times = (began, time.time(), time.process_time() - cpu_time)
         return Report(part.path.name, len(part.sentences), empty, messages, *times)

@@ -196,8 +196,7 @@ class Bundle(Manifest):
 
     def floats(self, weight: str) -> "NDArray[np.float32]":
         """A copy of a weight in memory."""
-        numbers: NDArray[np.float32] = self.mapped(weight).astype("float32")
-        return numbers
+        return self.mapped(weight).astype("float32")
 
     def verify(self) -> None:
         """Raises BundleError if the checksum of a file is wrong; `xsent.verification` checks the vectors too."""

@@ -91,10 +91,6 @@ def _repaired(text: str) -> str:
             text = encoded.decode("cp1252", errors="replace")
     if _MISREAD.search(text):
         with suppress(UnicodeError):  # not all of it was misread
-            text = b"".join(map(_byte, text)).decode()
+            # The bytes that give these characters in Windows' Western encoding, or in Latin-1 where that has none.
+            text = b"".join(sign.encode("latin-1" if ord(sign) < 256 else "cp1252") for sign in text).decode()
     return _CONTROL.sub("", text)
-
-
-def _byte(sign: str) -> bytes:
-    """The byte that gives a character in Windows' Western encoding, or in Latin-1 where that has none."""
-    return sign.encode("latin-1") if ord(sign) < 256 else sign.encode("cp1252")

@@ -5,7 +5,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
@@ -122,7 +122,7 @@ class SentenceEncoder:
                 f"{self.bundle.vocab_size:,} rows; export the bundle again"
             )
         self._backend = open_backend(backend, self.bundle)
-        self._matrices: dict[str, NDArray[np.float32]] = {}  # into other spaces, loaded at first use
+        self._matrix = cache(self.bundle.floats)  # into another space, loaded at first use
         self._opened_as = (None if path is None else self.bundle.path.absolute(), layers, backend, threads, clean)
         self.threads = threads or (available_cpus() if self.layers else 1)
 
@@ -327,9 +327,7 @@ class SentenceEncoder:
         if precision in ("int8", "binary") and not normalize:
             raise ValueError(f"precision = {precision!r} keeps no lengths; it needs normalised vectors")
         check_choice("on_long", on_long, get_args(OnLong))
-        if weight is not None and weight not in self._matrices:
-            self._matrices[weight] = self.bundle.floats(weight)
-        return EncodeOptions(dim, normalize, precision, on_long, None if weight is None else self._matrices[weight])
+        return EncodeOptions(dim, normalize, precision, on_long, None if weight is None else self._matrix(weight))
 
     def _iterate(
         self, chunks: Iterable[_Chunk[Item]], options: EncodeOptions, threads: int

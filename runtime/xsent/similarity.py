@@ -140,6 +140,12 @@ class TopK:
         self.indices = np.full((lines, k), -1, np.int64)  # columns, best first; -1 while there are fewer
         self.scores = np.full((lines, k), -np.inf, np.float32)
 
+    @property
+    def means(self) -> Floats:
+        """Mean of the best scores of every line."""
+        means: Floats = self.scores.mean(axis=1)
+        return means
+
     def add(self, line: int, column: int, scores: Floats, *, lines_are_columns: bool = False) -> None:
         """Look at a block of scores, C-contiguous, from this line and column on; `lines_are_columns` transposes it."""
         across = 1 - lines_are_columns  # the axis along which a line lies

@@ -7,7 +7,7 @@ import pytest
 from commands import OFFLINE, Runner, assert_refused, interrupt
 
 from xsent import SearchIndex, SentenceEncoder
-from xsent.search.write import can_resume
+from xsent.search.store import UNFINISHED, IndexDatabase
 
 NOTES = "Anna sees Boris.\n\nClara, David and Elena.\nFrank\tvoit Greta\n"
 
@@ -62,7 +62,7 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
 def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: Path, count: int, kept: bool) -> None:
     index, partial = tmp_path / "x.index", tmp_path / ".x.index.partial"
     lines = "".join(f"Anna sees Boris {number} times.\n" for number in range(count)).encode()
-    begun = lambda: (partial / "vectors.f16").exists() and can_resume(index, add=False)  # noqa: E731
+    begun = lambda: (partial / "vectors.f16").exists() and IndexDatabase(partial).state(UNFINISHED)  # noqa: E731
     message = b"What was indexed is kept; the same command with --resume goes on.\n" if kept else b""
     often = f"{OFFLINE}; import xsent.search.write as write; write.SAVE_EVERY = 100"
     once = begun if kept else partial.exists

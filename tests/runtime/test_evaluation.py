@@ -47,7 +47,8 @@ def test_tatoeba_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     with pytest.raises(DataError, match=r"nowhere: no such folder; expected an en-XX\.tsv"):
         tatoeba(Letters("en", "fr"), tmp_path / "nowhere")
     blocks = translation.encoded(Angles(), iter(["30"] * 9999 + ["0"]))
-    assert translation.retrieve(Angles().encode(["1"]), blocks, [9999]) == (1, 10_000, 1, 1)
+    found = translation.retrieve("en_xx", Angles().encode(["1"]), blocks, [9999])
+    assert found == {"en_xx": 100, "en_xx_candidates": 10_000}
 
 
 def test_xsr_by_hand(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from xsent import (
     update_index,
 )
 from xsent.cli import options
-from xsent.cli.terminal import one_line_errors, plain, print_json, print_row
+from xsent.cli.terminal import plain, print_json, print_row
 from xsent.errors import require_extra
 from xsent.files.atomic import as_write_error, recover
 from xsent_apps.notes.passages import headings_of, split_sentences
@@ -50,22 +50,22 @@ class Notes:
             raise DataError(f"{folder}: not a folder; expected one with notes")
         self.folder = folder
         self.index = index or folder / INDEX
+        self._max_bytes = max_bytes
+        self._opened: SearchIndex | None = None  # if the last update has not changed the index
+        self._begin()
+
+    def _begin(self) -> None:
         self.skipped: dict[str, str] = {}  # files that the last update could not read, and why
         self.newly_skipped: list[str] = []  # those that are not known from an earlier update
         self.guessed: list[Path] = []  # texts that the last update has read as cp1252
         self.passed_over = Counter[str]()  # files of other kinds, by the end of their name
-        self._max_bytes = max_bytes
-        self._opened: SearchIndex | None = None  # if the last update has not changed the index
 
     def update(self, encoder: SentenceEncoder, *, force: bool = False, show_progress_bar: bool = False) -> int:
         """Index new and changed files and drop removed ones; return how many these are.
 
         After a kill, the next update does the rest.
         """
-        self.skipped = {}
-        self.passed_over = Counter()
-        self.newly_skipped = []
-        self.guessed = []
+        self._begin()
         recover(self.index)
         self._close()
         is_new = force or not self.index.is_dir() or not any(self.index.iterdir())
@@ -123,8 +123,11 @@ class Notes:
         for parent, folders, names in os.walk(self.folder, onerror=unread):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
-                found = _regular_file(path)
-                if found is None:
+                try:
+                    found = path.lstat()
+                except OSError:  # it has just been removed
+                    continue
+                if not stat.S_ISREG(found.st_mode):
                     continue
                 if kind_of(path) not in READERS:
                     self.passed_over[path.suffix.lower()] += 1
@@ -161,21 +164,11 @@ def _advise_force(*errors: type[XsentError]) -> Iterator[None]:
         raise type(error)(f"{error}; --force makes it anew") from None
 
 
-def _regular_file(path: Path) -> os.stat_result | None:
-    """State of a regular file; None for links and others, and for a file that has just been removed."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return found if stat.S_ISREG(found.st_mode) else None
-
-
 @app.command(
     short_help="Search a folder of notes.",
     epilog='Example: xsent notes ~/notes "wann ist das Treffen?"',
     cls=options.QueryCommand,
 )
-@one_line_errors()
 def notes(
     folder: Annotated[Path, typer.Argument(help="A folder with texts, pages, mails, subtitles, PDF, .docx and .odt.")],
     query: Annotated[str | None, typer.Argument(help="In any language of the model; without it, only update.")] = None,
@@ -239,9 +232,6 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_a
     before = notes.skipped.keys(), notes.passed_over
     try:
         count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
-    except KeyboardInterrupt:
-        typer.echo("Indexed files are kept; the same command resumes.", err=True)
-        raise
     except DataError as error:
         if not may_fail:
             raise

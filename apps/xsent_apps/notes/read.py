@@ -97,11 +97,10 @@ def _decoded(content: bytes) -> str:
 
 
 def _read_text(content: bytes) -> Source:
-    return read_mail(content) if is_mail(content) else _numbered(_decoded(content))
-
-
-def _numbered(text: str) -> Source:
-    """Lines with their numbers; front matter names the whole."""
+    """A mail, or lines with their numbers; front matter names the whole."""
+    if is_mail(content):
+        return read_mail(content)
+    text = _decoded(content)
     about: list[str] = []
     first = 1
     front = _FRONT_MATTER.match(text)
@@ -201,18 +200,16 @@ def _alike(line: str) -> str:
 
 def _read_docx(content: bytes) -> Source:
     """A text of Word."""
-    body = _part(content, "word/document.xml").find(f"{_W}body")
     try:
         levels = _docx_levels(_part(content, "word/styles.xml"))
     except KeyError:  # there are none
         levels = {}
-    return Source(list(enumerate(_docx_lines(body, levels), 1)) if body is not None else [], [])
+    return Source(list(enumerate(_docx_lines(_part(content, "word/document.xml"), levels), 1)), [])
 
 
 def _read_odt(content: bytes) -> Source:
     """A text of OpenDocument."""
-    body = _part(content, "content.xml").find(f"{_OFFICE}body")
-    return Source(list(enumerate(_odt_lines(body), 1)) if body is not None else [], [])
+    return Source(list(enumerate(_odt_lines(_part(content, "content.xml")), 1)), [])
 
 
 def _part(document: bytes, name: str) -> "Element":

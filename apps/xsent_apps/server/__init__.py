@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from xsent.cli.options import BundleOption, LayersOption, ThreadsOption
-from xsent.cli.terminal import one_line_errors, plain
+from xsent.cli.terminal import plain
 from xsent.errors import DataError, require_extra
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
     short_help="Serve vectors, labels and search over HTTP.",
     epilog="Example: xsent serve --head topics.npz --index notes.index",
 )
-@one_line_errors()
 def serve(
     model: BundleOption = None,
     layers: LayersOption = None,
@@ -137,14 +136,11 @@ def run_server(application: "Starlette", listener: socket.socket, *, lifespan: L
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
-    logging.getLogger("uvicorn.error").addFilter(_is_not_cancelled)
+    logging.getLogger("uvicorn.error").addFilter(  # of a request that was stopped one line says so already
+        lambda record: record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
+    )
     with suppress(KeyboardInterrupt):
         uvicorn.Server(config).run([listener])
-
-
-def _is_not_cancelled(record: logging.LogRecord) -> bool:
-    """Whether a record is not the traceback of a request that was stopped: one line says so already."""
-    return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
 
 
 def _api_key(file: Path | None) -> str | None:

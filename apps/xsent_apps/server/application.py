@@ -4,12 +4,13 @@ import json
 import logging
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
 from inspect import getdoc
 from itertools import chain
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import numpy as np
@@ -97,7 +98,8 @@ def create_app(
     """
     limits = limits or Limits()
     metrics = Metrics({"name": encoder.bundle.name, "fingerprint": encoder.fingerprint})
-    service = Service(encoder, heads or {}, indexes or {}, {*aliases}, on_long, limits, metrics)
+    served = {name: ServedIndex(index, encoder) for name, index in (indexes or {}).items()}
+    service = Service(encoder, heads or {}, served, {*aliases}, on_long, limits, metrics)
     routes = [
         Route("/v1/embeddings", service.embeddings, methods=["POST"]),
         Route("/v1/models", service.models),
@@ -157,34 +159,23 @@ class Workers:
         """
         request.state.texts = len(items)  # for the log
         found: dict[int, R] = {}
-        errors: list[Exception] = []
         starts = iter(range(0, len(items), TURN))
 
         async def take_turns() -> None:
             for start in starts:
-                try:
-                    async with self._free:
-                        if errors or await request.is_disconnected():
-                            raise ClientDisconnect
-                        some = items[start : start + TURN]
-                        found[start] = await run_sync(work, start, some, limiter=self._limiter)
-                except Exception as error:  # kept: a task group would wrap it
-                    errors.append(error)
-                    return
+                async with self._free:
+                    if await request.is_disconnected():
+                        raise ClientDisconnect
+                    some = items[start : start + TURN]
+                    found[start] = await run_sync(work, start, some, limiter=self._limiter)
 
-        async with anyio.create_task_group() as group:
-            for _ in range(min(self.threads, -(-len(items) // TURN))):
-                group.start_soon(take_turns)
-        if errors:
-            raise errors[0]
+        try:
+            async with anyio.create_task_group() as group:
+                for _ in range(min(self.threads, -(-len(items) // TURN))):
+                    group.start_soon(take_turns)
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
         return [found[start] for start in sorted(found)]
-
-
-class Used(NamedTuple):
-    """What texts took."""
-
-    tokens: int
-    split: int  # texts that were split
 
 
 class ServedIndex:
@@ -221,39 +212,33 @@ class ServedIndex:
         old.close()
 
 
+@dataclass(eq=False, repr=False)
 class Service:
     """Answers the requests of each route."""
 
-    def __init__(
-        self,
-        encoder: SentenceEncoder,
-        heads: Mapping[str, LinearClassifier],
-        indexes: Mapping[str, SearchIndex],
-        aliases: set[str],
-        on_long: OnLong,
-        limits: Limits,
-        metrics: Metrics,
-    ) -> None:
-        self._encoder = encoder
-        self._heads = heads
-        self._indexes = {name: ServedIndex(index, encoder) for name, index in indexes.items()}
-        self._on_long = on_long
-        self._limits = limits
-        self._metrics = metrics
-        self._workers = Workers(encoder.threads)
-        self._name = encoder.bundle.name
-        self._names = {self._name, DEFAULT, *aliases}
-        self._widths = sorted({*encoder.bundle.trained.prefixes, encoder.dim})
+    encoder: SentenceEncoder
+    heads: Mapping[str, LinearClassifier]
+    indexes: Mapping[str, ServedIndex]
+    aliases: set[str]
+    on_long: OnLong
+    limits: Limits
+    counters: Metrics
+
+    def __post_init__(self) -> None:
+        self._workers = Workers(self.encoder.threads)
+        self._name = self.encoder.bundle.name
+        self._names = {self._name, DEFAULT, *self.aliases}
+        self._widths = sorted({*self.encoder.bundle.trained.prefixes, self.encoder.dim})
 
     async def embeddings(self, request: Request) -> Response:
         """Vectors, as OpenAI's clients read them."""
-        form = await read_form(EmbeddingsForm, request, self._limits.bytes)
+        form = await read_form(EmbeddingsForm, request, self.limits.bytes)
         self._check(form.model, len(form.input), "input")
         if form.dimensions not in (None, *self._widths):
             widths = ", ".join(map(str, self._widths))
             message = f"dimensions: {form.dimensions} is none of those that this model was trained for: {widths}"
             raise ApiError(400, message, param="dimensions")
-        options = {"truncate_dim": form.dimensions, "on_long": form.on_long or self._on_long}
+        options = {"truncate_dim": form.dimensions, "on_long": form.on_long or self.on_long}
         vectors, used = await self._encode(form.input, request, options)
         if form.encoding_format == "base64":
             embeddings = [b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]
@@ -264,8 +249,8 @@ class Service:
 
     async def classify(self, request: Request) -> Response:
         """Labels of texts or of pairs."""
-        form = await read_form(ClassifyForm, request, self._limits.bytes)
-        name, head = _choose(self._heads, form.head, "head")
+        form = await read_form(ClassifyForm, request, self.limits.bytes)
+        name, head = _choose(self.heads, form.head, "head")
         size = 2 if head.pairs else 1
         for row, group in enumerate(form.input):
             if len(group) != size:
@@ -275,7 +260,7 @@ class Service:
         self._check(form.model, len(texts), "input")
         vectors, used = await self._encode(texts, request, {"on_long": "split"})
         if head.pairs:
-            vectors = vectors.reshape(-1, 2, self._encoder.dim)
+            vectors = vectors.reshape(-1, 2, self.encoder.dim)
         data = [
             {"index": row, "label": label, "probability": probability}
             for row, (label, probability) in enumerate(head.answers(vectors, unknown=form.unknown))
@@ -284,12 +269,12 @@ class Service:
 
     async def search(self, request: Request) -> Response:
         """Lines of an index."""
-        form = await read_form(SearchForm, request, self._limits.bytes)
-        name, index = _choose(self._indexes, form.index, "index")
+        form = await read_form(SearchForm, request, self.limits.bytes)
+        name, index = _choose(self.indexes, form.index, "index")
         self._check(form.model, len(form.query) * form.k, "k")
 
-        def find(first: int, queries: Sequence[str]) -> tuple[list[list[Hit]], Used]:
-            used = self._count(first, queries, "query", self._limits.length)
+        def find(first: int, queries: Sequence[str]) -> tuple[list[list[Hit]], tuple[int, int]]:
+            used = self._count(first, queries, "query", self.limits.length)
             return index.search(queries, form), used
 
         turns = await self._workers.map(find, form.query, request)
@@ -313,40 +298,40 @@ class Service:
 
     async def health(self, _: Request) -> Response:
         """Whether it runs, and with which model."""
-        return json_response({"status": "ok", "model": self._name, "fingerprint": self._encoder.fingerprint})
+        return json_response({"status": "ok", "model": self._name, "fingerprint": self.encoder.fingerprint})
 
     async def metrics(self, _: Request) -> Response:
         """Counters for Prometheus."""
-        return Response(self._metrics.page(), media_type=CONTENT_TYPE_LATEST)
+        return Response(self.counters.page(), media_type=CONTENT_TYPE_LATEST)
 
     async def _encode(
         self, texts: list[str], request: Request, options: dict[str, Any]
-    ) -> tuple[NDArray[np.float32], list[Used]]:
-        """Vectors [n, D], and what the turns took."""
-        longest = self._limits.length
+    ) -> tuple[NDArray[np.float32], list[tuple[int, int]]]:
+        """Vectors [n, D], and what the turns took, see `_count`."""
+        longest = self.limits.length
         if options["on_long"] == "error":
-            longest = min(longest, self._encoder.max_length)
+            longest = min(longest, self.encoder.max_length)
 
-        def encode(first: int, some: Sequence[str]) -> tuple[NDArray[np.float32], Used]:
+        def encode(first: int, some: Sequence[str]) -> tuple[NDArray[np.float32], tuple[int, int]]:
             used = self._count(first, some, "input", longest)
-            return self._encoder.encode(some, **options), used
+            return self.encoder.encode(some, **options), used
 
         turns = await self._workers.map(encode, texts, request)
         return np.concatenate([vectors for vectors, _ in turns]), [used for _, used in turns]
 
     def _about(self, name: str) -> dict[str, Any]:
         """What is known about the model, called by this name."""
-        encoder = self._encoder
+        encoder = self.encoder
         facts = {"fingerprint": encoder.fingerprint, "dimensions": self._widths, "max_length": encoder.max_length}
-        facts |= {"languages": encoder.languages, "heads": [*self._heads], "indexes": [*self._indexes]}
+        facts |= {"languages": encoder.languages, "heads": [*self.heads], "indexes": [*self.indexes]}
         return {"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts}
 
-    def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> Used:
-        """What the texts take. Raises ApiError if one is empty, too long or no text."""
+    def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> tuple[int, int]:
+        """Tokens, and number of texts that are split. Raises ApiError if a text is empty, too long or none."""
         total = split = 0
         for row, text in enumerate(texts, first):
             try:
-                tokens = self._encoder.count_tokens(text)
+                tokens = self.encoder.count_tokens(text)
             except ValueError as error:  # half of a character
                 raise ApiError(400, f"{param}[{row}]: {error}", param=param) from error
             if not tokens:
@@ -354,13 +339,13 @@ class Service:
             if tokens > longest:
                 message = f"{param}[{row}] has {tokens:,} tokens, at most {longest:,} fit; shorten it"
                 more = ', send "on_long": "split", or start the server with --on-long split'
-                more = more if longest < self._limits.length else ""
+                more = more if longest < self.limits.length else ""
                 raise ApiError(400, message + more, param=param, code="context_length_exceeded")
             total += tokens
-            split += tokens > self._encoder.max_length
-        self._metrics.texts.inc(len(texts))
-        self._metrics.tokens.inc(total)
-        return Used(total, split)
+            split += tokens > self.encoder.max_length
+        self.counters.texts.inc(len(texts))
+        self.counters.tokens.inc(total)
+        return total, split
 
     def _check(self, model: str, items: int, param: str) -> None:
         """Raises ApiError if the model has another name or there are too many items."""
@@ -368,17 +353,16 @@ class Service:
             names = ", ".join(sorted(self._names))
             message = f"there is no model {model[:100]!r} here, only {names}; --alias gives it another name"
             raise ApiError(404, message, param="model", code="model_not_found")
-        if items > self._limits.items:
+        if items > self.limits.items:
             what = "hits of all queries together" if param == "k" else "texts"
-            message = f"{items:,} {what}; at most {self._limits.items:,} in one request"
+            message = f"{items:,} {what}; at most {self.limits.items:,} in one request"
             raise ApiError(400, message, param=param, code="too_many")
 
-    def _reply(self, data: list[dict[str, Any]], used: list[Used], **named: str) -> Response:
-        tokens = sum(some.tokens for some in used)
-        split = sum(some.split for some in used)
+    def _reply(self, data: list[dict[str, Any]], used: list[tuple[int, int]], **named: str) -> Response:
+        tokens, split = map(sum, zip(*used, strict=True))
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         content = {"object": "list", "data": data, "model": self._name, **named, "usage": usage}
-        return json_response(content, headers={FINGERPRINT: self._encoder.fingerprint, SPLIT: str(split)})
+        return json_response(content, headers={FINGERPRINT: self.encoder.fingerprint, SPLIT: str(split)})
 
 
 def _choose(known: Mapping[str, T], name: str | None, kind: str) -> tuple[str, T]:

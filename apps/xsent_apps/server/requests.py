@@ -5,7 +5,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -216,70 +216,65 @@ def host_name(host: str) -> str:
     return _PORT.sub("", host).lower()
 
 
+@dataclass
 class _Answer:
     """Sends an answer and notes its status."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.status = 0  # until it has begun
+    send: Send
+    status: int = 0  # until it has begun
 
     async def __call__(self, message: Message) -> None:
         self.status = message.get("status", self.status)
-        await self._send(message)
+        await self.send(message)
 
 
+@dataclass(eq=False, repr=False)
 class Gate:
     """Middleware that counts and logs requests, and refuses at once those that cannot be served.
 
     So nothing piles up. A request keeps its place until its answer is sent, since a slow reader holds memory too.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        places: int,
-        seconds: float,
-        api_key: str | None,
-        hosts: Iterable[str] | None,
-        paths: frozenset[str],
-        metrics: Metrics,
-    ) -> None:
-        self._app = app
-        self._places = places  # for requests at work and waiting
-        self._seconds = seconds  # that a request may take
-        self._bearer = f"Bearer {api_key}".encode() if api_key else None
-        self._hosts = None if hosts is None else _LOCAL | {host_name(name) for name in hosts}
-        self._paths = paths  # counted by name; all others count as one
-        self._metrics = metrics
-        self._inside = 0
-        self._full = False  # since requests were refused, until half of the places are free
+    app: ASGIApp
+    _: KW_ONLY
+    places: int  # for requests at work and waiting
+    seconds: float  # that a request may take
+    api_key: str | None
+    hosts: Iterable[str] | None
+    paths: frozenset[str]  # counted by name; all others count as one
+    metrics: Metrics
+    inside: int = 0
+    full: bool = False  # since requests were refused, until half of the places are free
+
+    def __post_init__(self) -> None:
+        self._bearer = f"Bearer {self.api_key}".encode() if self.api_key else None
+        self._hosts = None if self.hosts is None else _LOCAL | {host_name(name) for name in self.hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse one request, and count it."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
-        path = scope["path"] if scope["path"] in self._paths else "other"
+        path = scope["path"] if scope["path"] in self.paths else "other"
         answer = _Answer(send)
         began = perf_counter()
         try:
             if scope["path"] in OPEN:
-                await self._app(scope, receive, answer)
+                await self.app(scope, receive, answer)
             elif error := self._refusal(scope):
                 with anyio.move_on_after(BODY_SECONDS):  # a client that is still sending would not see the answer
                     while (await receive()).get("more_body"):
                         pass
                 await error.response()(scope, receive, answer)
             elif scope["method"] != "POST":
-                await self._app(scope, receive, answer)
+                await self.app(scope, receive, answer)
             else:
                 await self._serve(scope, receive, answer)
         finally:
             seconds = perf_counter() - began
             status = answer.status or 500  # without an answer it was a bug
-            self._metrics.requests.labels(path, status).inc()
-            self._metrics.seconds.labels(path).observe(seconds)
+            self.metrics.requests.labels(path, status).inc()
+            self.metrics.seconds.labels(path).observe(seconds)
             texts = scope.get("state", {}).get("texts", 0)
             if scope["path"] != HEALTH:  # what watches the server asks for it twice a minute
                 named = plain(scope["path"][:100])
@@ -287,13 +282,13 @@ class Gate:
 
     async def _serve(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         """Serve one request within its time."""
-        self._inside += 1
-        self._metrics.inside.set(self._inside)
+        self.inside += 1
+        self.metrics.inside.set(self.inside)
         try:
-            with anyio.move_on_after(self._seconds) as deadline:
-                await self._app(scope, receive, answer)
+            with anyio.move_on_after(self.seconds) as deadline:
+                await self.app(scope, receive, answer)
             if deadline.cancelled_caught and not answer.status:
-                message = f"not done within {self._seconds:g} seconds; send fewer texts, or try again later"
+                message = f"not done within {self.seconds:g} seconds; send fewer texts, or try again later"
                 await ApiError(503, message, code="timeout").response()(scope, receive, answer)
         except anyio.get_cancelled_exc_class():  # the server stops and has waited long enough, see `xsent serve`
             if not answer.status:
@@ -302,9 +297,9 @@ class Gate:
                     await ApiError(503, message, code="stopped").response()(scope, receive, answer)
             raise
         finally:
-            self._inside -= 1
-            self._metrics.inside.set(self._inside)
-            self._full = self._full and self._inside > self._places // 2
+            self.inside -= 1
+            self.metrics.inside.set(self.inside)
+            self.full = self.full and self.inside > self.places // 2
 
     def _refusal(self, scope: Scope) -> ApiError | None:
         headers = Headers(scope=scope)
@@ -320,10 +315,10 @@ class Gate:
             advice = "start the server with --allow-host and this name, or with an API key"
             return ApiError(403, f"{host[:100]!r} is not among {', '.join(sorted(self._hosts))}; {advice}")
         # Not 429, which would say that this client asks too often. OpenAI's clients try again after both.
-        if scope["method"] == "POST" and self._inside >= self._places:
-            if not self._full:
-                logger.warning("all %d places are taken: more requests get 503; --queue makes room", self._places)
-            self._full = True
-            message = f"{self._inside} at once are all that this server takes; try again soon"
+        if scope["method"] == "POST" and self.inside >= self.places:
+            if not self.full:
+                logger.warning("all %d places are taken: more requests get 503; --queue makes room", self.places)
+            self.full = True
+            message = f"{self.inside} at once are all that this server takes; try again soon"
             return ApiError(503, message, code="overloaded")
         return None

@@ -17,7 +17,6 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 from xsent.cli.options import BundleOption, ForceOption
-from xsent.cli.terminal import one_line_errors
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_folder, file_exists_error, recover
 
@@ -55,7 +54,6 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 @app.command(short_help="Search, sort and map texts in the browser.", epilog="Example: xsent web --open")
-@one_line_errors()
 def web(
     model: BundleOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8090,
@@ -172,18 +170,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._site = site
         super().__init__(*args)
 
-    def do_GET(self) -> None:
-        """Send a file."""
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        """Send the headers of a file."""
-        self._answer(with_body=False)
-
     def log_message(self, *_: object) -> None:
         """Log nothing: the page shows what it loads."""
 
-    def _answer(self, *, with_body: bool) -> None:
+    def do_GET(self) -> None:
+        """Send a file; asked by HEAD, only its headers."""
         name = unquote(urlsplit(self.path).path).removeprefix("/") or "index.html"
         file = self._site.files.get(name)
         length = len(self._site.list) if name == FILES_JSON else file.bytes if file else 0
@@ -199,9 +190,11 @@ class _Handler(BaseHTTPRequestHandler):
         for header, value in headers.items():
             self.send_header(header, value)
         self.end_headers()
-        if with_body and status == HTTPStatus.OK:
+        if self.command == "GET" and status == HTTPStatus.OK:
             try:
                 with file.path.open("rb") if file else BytesIO(self._site.list) as body:
                     shutil.copyfileobj(body, self.wfile)
             except ConnectionError:  # the reader closed the page
                 self.close_connection = True
+
+    do_HEAD = do_GET

@@ -64,18 +64,14 @@ class NumpyBackend:
         """See `Backend.embed`."""
         with _ONE_THREAD:
             framed = ids if self._table_norm is None else np.concatenate([self._first, ids, self._last])
-            x = self._rows(framed)  # [T, D] or, with the first and the last token, [T + 2, D]
+            scales = None if self._scales is None else self._scales[framed]
+            x = unpack_rows(self._table[framed], scales)  # [T, D] or, with the first and the last token, [T + 2, D]
             if self._table_norm is not None and self._positions is not None:
                 x = self._table_norm(x + self._positions[: len(x)])
             for layer in self._layers:
                 x = layer(x)
             mean: Floats = x.mean(axis=0)
             return mean[: self._dim] if self._readout is None else self._readout(mean[None])[0]
-
-    def _rows(self, ids: NDArray[np.int64]) -> Floats:
-        """The table's vectors of tokens [T, D]."""
-        scales = None if self._scales is None else self._scales[ids]
-        return unpack_rows(self._table[ids], scales)
 
 
 class _Norm:
@@ -172,8 +168,7 @@ def gelu(x: Floats) -> Floats:
     np.multiply(x, x, out=tail)
     tail *= np.float32(-0.5)
     size *= np.exp(tail, out=tail)
-    activated: Floats = np.maximum(x, 0) - size
-    return activated
+    return np.maximum(x, 0) - size
 
 
 # p / sqrt(2) and a5 / 2 ... a1 / 2: the share of the normal distribution above x is erfc(x / sqrt(2)) / 2.

@@ -36,7 +36,8 @@ class OnnxBackend:
         options = session_options(onnxruntime)
         self._weights = []
         try:
-            if isinstance(bundle, Bundle) and _is_scattered(graph):
+            folders = {(graph.parent / name).resolve().parent for name in (graph.name, TABLE, WEIGHTS)}
+            if isinstance(bundle, Bundle) and len(folders) > 1:  # links, as git-annex and DVC make them
                 # ONNX Runtime reads no weights from other folders, so they are given to it. The first call alone would
                 # copy them; the second makes it use the mapped ones. It refuses weights that the graph lacks.
                 names = bundle.graph_weights
@@ -54,11 +55,6 @@ class OnnxBackend:
         (vectors,) = self._session.run(["sentence_embedding"], {"input_ids": ids[None]})
         vector: NDArray[np.float32] = vectors[0]
         return vector
-
-
-def _is_scattered(graph: Path) -> bool:
-    """Whether the files of a bundle are links into different folders, as git-annex and DVC make them."""
-    return len({(graph.parent / name).resolve().parent for name in (graph.name, TABLE, WEIGHTS)}) > 1
 
 
 def session_options(onnxruntime: Any) -> Any:  # noqa: ANN401  it has no types

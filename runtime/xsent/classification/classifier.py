@@ -271,8 +271,7 @@ class LinearClassifier:
         return _features(rows)
 
     def _scores(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        scores: NDArray[np.float32] = features @ self.weight.T + self.bias
-        return scores
+        return features @ self.weight.T + self.bias
 
     def _probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.exp(log_softmax(self._scores(features).astype(np.float64))).astype(np.float32)

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import (
-    Progress,
-    format_table,
-    known_total,
-    one_line_errors,
-    print_result,
-    row_output,
-)
+from xsent.cli.terminal import Progress, format_table, known_total, print_result, row_output
 from xsent.files.tables import TextSource, place_of, read_pairs
 
 if TYPE_CHECKING:
@@ -53,7 +46,6 @@ BalancedOption = Annotated[bool, typer.Option("--balanced", help="Give rare labe
 
 
 @app.command(short_help="Fit a head on labelled texts.", epilog="Example: xsent classify fit train.tsv topics.npz")
-@one_line_errors()
 def fit(
     train: Annotated[
         Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between; or a table.")
@@ -103,7 +95,6 @@ def fit(
 
 
 @app.command(short_help="Label texts with a head.", epilog="Example: xsent classify predict topics.npz notes.txt")
-@one_line_errors()
 def predict(
     head: Annotated[Path, typer.Argument(help="A head written by fit.")],
     file: Annotated[
@@ -140,7 +131,6 @@ def predict(
     short_help="Measure accuracy across languages.",
     epilog="Example: xsent classify evaluate data/eval/sib200 --columns category,text --train en --test fr,de",
 )
-@one_line_errors()
 def evaluate(
     data: Annotated[
         list[Path],
@@ -190,7 +180,6 @@ def evaluate(
     short_help="Label texts by descriptions of the labels.",
     epilog='Example: xsent classify zero-shot mails.txt --labels "bills: invoices" --labels "login: passwords"',
 )
-@one_line_errors()
 def zero_shot(
     labels: Annotated[
         list[str], typer.Option(metavar="LABEL: DESCRIPTION", help="In any language; give it for every label.")
@@ -258,7 +247,9 @@ def _put_labels(
     columns = {"id": str, "label": str, "probability": float, **dict.fromkeys(names, str)}
     if source.id is None:
         del columns["id"]
-    lines = read_pairs(source.path, source.column, source.id, "two texts") if head.pairs else map(_alone, source)
+    lines: Iterable[list[str]] = ([text] for text in source)
+    if head.pairs:
+        lines = read_pairs(source.path, source.column, source.id, "two texts")
     seen = output is not None or not sys.stdout.isatty()
     total = known_total(source) if seen and not head.pairs else None
     count = 0
@@ -272,10 +263,6 @@ def _put_labels(
             write([*name, label or "unknown", probability, *texts])
         if not count:
             raise source.empty()
-
-
-def _alone(text: str) -> list[str]:
-    return [text]
 
 
 def _label(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import one_line_errors, print_json, print_result, print_row
+from xsent.cli.terminal import print_json, print_result, print_row
 from xsent.errors import DataError
 from xsent.files.atomic import file_exists_error
 
@@ -49,7 +49,6 @@ Corpus = dict[str, str | Sequence[str]]  # documents by name, each a text or its
     short_help="Fit what embed and align need.",
     epilog="Example: xsent documents fit en=news.en fr=news.fr --output news-space",
 )
-@one_line_errors()
 def fit(
     sources: Annotated[list[str], typer.Argument(metavar="LANGUAGE=DOCUMENTS", help=_LAYOUT)],
     output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")],
@@ -83,7 +82,6 @@ def fit(
     short_help="Encode documents of one language.",
     epilog="Example: xsent documents embed news.fr --language fr --fitted news-space --output news.fr.npy",
 )
-@one_line_errors()
 def embed(
     source: Annotated[str, typer.Argument(metavar="DOCUMENTS", help=f"{_LAYOUT} - reads standard input.")],
     language: Annotated[str, typer.Option(help="Code of their language.")],
@@ -125,7 +123,6 @@ def embed(
     short_help="Find documents that are translations.",
     epilog="Example: xsent documents align news.en news.fr --languages en,fr --recall",
 )
-@one_line_errors()
 def align(
     a: Annotated[str, typer.Argument(help=_LAYOUT)],
     b: Annotated[str, typer.Argument(help="The same in another language.")],

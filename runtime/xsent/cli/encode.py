@@ -2,8 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,17 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
     from xsent.files.tables import TextSource
-    from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput
 
 RAY = "xsent_apps.ray:encode_parts"  # imported when it is asked for: the runtime imports no other room
 
 
-@one_line_errors()
 def encode(
     file: Annotated[str, typer.Argument(help="One sentence a line; .gz and .xz too; - reads standard input.")] = "-",
     column: options.ColumnOption = None,
@@ -102,7 +98,7 @@ def _encode_here(
     """The local engine; settings are those of `SentenceEncoder.encode_iter`."""
     from xsent.cli.terminal import Progress, known_total
     from xsent.files.text import file_state
-    from xsent.files.vectors import JsonLinesWriter, VectorMeta
+    from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput, vector_file
 
     id = source.id
     if id and output is not None and output.suffix in (".npy", ".f32"):
@@ -113,45 +109,28 @@ def _encode_here(
     state = file_state(source.path)
     job = {"on_long": settings["on_long"], "bytes of input": state and state[0], "clean": encoder.clean}
     job |= {"column": source.column, "id": id}
-    total = known_total(source)
-    with _vector_output(output, note, job, force, resume) as writer, Progress("sentences", total) as progress:
+    opened: AbstractContextManager[VectorOutput | JsonLinesWriter] = (
+        nullcontext(JsonLinesWriter(sys.stdout.buffer, note.precision, dim))
+        if output is None
+        else vector_file(output, note, force=force, job=job, resume=resume)
+    )
+    with opened as writer, Progress("sentences", known_total(source)) as progress:
         lines = iter(source)
-        done = 0
-        if not isinstance(writer, JsonLinesWriter):
+        done = rows = empty = 0
+        if isinstance(writer, VectorOutput):
             lines = writer.remaining(lines)
             done = writer.rows
             progress.start_at(done)
         if done:
             typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
-        rows = empty = 0
-        for text, vector in encoder.encode_items(lines, start=done, **settings):
+        vectors = encoder.encode_items(lines, start=done, **settings)
+        for text, vector in progress.count(vectors):
             writer.write(text, vector)
             rows += 1
             empty += not vector.any()
-            progress.advance()
         if not done + rows:
             raise source.empty()
     if empty:
         warnings.warn(f"{empty:,} of {rows:,} {source.unit} are empty; their vectors are zero", stacklevel=1)
     if output is not None:
         typer.echo(f"{output}: {done + rows:,} vectors of {dim} numbers", err=True)
-
-
-@contextmanager
-def _vector_output(
-    path: Path | None, note: "VectorMeta", job: dict[str, object], force: bool, resume: bool
-) -> "Iterator[VectorOutput | JsonLinesWriter]":
-    """A file of vectors, or JSON lines on standard output."""
-    from xsent.files.vectors import JsonLinesWriter, vector_file
-
-    if path is None:
-        yield JsonLinesWriter(sys.stdout.buffer, note.precision, note.dim)
-        return
-    output = None
-    try:
-        with vector_file(path, note, force=force, job=job, resume=resume) as output:
-            yield output
-    except KeyboardInterrupt:
-        if output and output.kept:
-            typer.echo(f"{path}: {output.kept:,} lines are encoded and kept; --resume goes on.", err=True)
-        raise

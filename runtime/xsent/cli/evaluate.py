@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import format_table, one_line_errors, print_result
+from xsent.cli.terminal import format_table, print_result
 from xsent.errors import DataError
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ def _add_command(task: str, summary: str, example: str) -> None:
         short_help=f"{summary.partition(':')[0]}.",
         epilog=f"Example: xsent evaluate {task} {example}",
     )
-    @one_line_errors()
     def command(
         data_folder: FolderArgument,
         model: options.ModelOption = None,
@@ -94,7 +93,6 @@ for _task, (_summary, _example) in _COMMANDS.items():
     short_help="Another model's space.",
     epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2",
 )
-@one_line_errors()
 def compare_spaces(
     data_folder: FolderArgument,
     english_by: Annotated[

@@ -9,22 +9,13 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from xsent.cli.classify import app as classify
-from xsent.cli.cluster import cluster
 from xsent.cli.documents import app as documents
 from xsent.cli.encode import encode
 from xsent.cli.evaluate import app as evaluate
-from xsent.cli.mine import duplicates, mine, score
+from xsent.cli.mine import cluster, duplicates, mine, score
 from xsent.cli.options import CONTEXT, BundleArgument, JsonOption, LayersOption, ModelOption, QueryCommand
 from xsent.cli.search import index, search
-from xsent.cli.terminal import (
-    FAILED,
-    format_facts,
-    format_table,
-    one_line_errors,
-    plain,
-    print_json,
-    print_result,
-)
+from xsent.cli.terminal import FAILED, format_facts, format_table, one_line_errors, plain, print_json, print_result
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -33,7 +24,12 @@ if TYPE_CHECKING:
 class WithApps(TyperGroup):
     """Our commands, and those that other rooms and packages offer as entry points `xsent.commands`."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  typer has its own click
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  typer has its own click
+        """Run a command; typer would report its errors otherwise."""
+        with one_line_errors():
+            return super().invoke(ctx)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401
         """The names of all commands, ours first."""
         return [*super().list_commands(ctx), *sorted(_offered())]
 
@@ -66,13 +62,10 @@ for _command, _summary, _example in (
     (cluster, "Group texts of one subject, in any language.", "cluster mails.txt"),
     (score, "Score given pairs of translations.", "score pairs.tsv --precision 0.95 > scored.tsv"),
     (index, "Make an index of texts, or add to one.", "index notes.txt notes.index"),
+    (search, "Find the nearest texts of an index.", 'search notes.index "where is the cat?"'),
 ):
-    app.command(short_help=_summary, epilog=f"Example: xsent {_example}")(_command)
-app.command(
-    short_help="Find the nearest texts of an index.",
-    epilog='Example: xsent search notes.index "where is the cat?"',
-    cls=QueryCommand,
-)(search)
+    _kind = QueryCommand if _command is search else None
+    app.command(short_help=_summary, epilog=f"Example: xsent {_example}", cls=_kind)(_command)
 app.add_typer(classify, name="classify")
 app.add_typer(documents, name="documents")
 app.add_typer(evaluate, name="evaluate")
@@ -98,7 +91,6 @@ def version(
 @app.command(
     short_help="Compare two texts.", epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"'
 )
-@one_line_errors()
 def similarity(
     a: Annotated[str, typer.Argument(help="A text.")],
     b: Annotated[str, typer.Argument(help="Another text, in any language of the model.")],
@@ -116,7 +108,6 @@ def similarity(
 
 
 @app.command(short_help="Describe a bundle.", epilog="Example: xsent info my-model")
-@one_line_errors()
 def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     """Describe a bundle: languages, size, fingerprint, vector space and the measurements of its export."""
     from xsent.bundle import MANIFEST, Bundle, builtin_path
@@ -146,7 +137,6 @@ def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
 
 
 @app.command("verify", short_help="Check a bundle or an index.", epilog="Example: xsent verify my-model")
-@one_line_errors()
 def verify_files(
     bundle: Annotated[
         Path | None, typer.Argument(metavar="[BUNDLE]", help="Or an index; default: the built-in bundle.")
@@ -171,7 +161,6 @@ def verify_files(
 
 
 @app.command(short_help="Examine this machine.", epilog="Example: xsent doctor")
-@one_line_errors()
 def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     """Examine this machine: what int8 gains on it, how long encoding takes, and what to repair.
 

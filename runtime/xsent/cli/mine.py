@@ -1,28 +1,31 @@
-"""`xsent mine`, `xsent score` and `xsent duplicates`: pairs of lines that mean the same, found or given."""
+"""Lines that belong together, found or given.
+
+`xsent mine`, `xsent score` and `xsent duplicates`: pairs that mean the same; `xsent cluster`: groups on one subject.
+"""
 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import one_line_errors, row_output
+from xsent.cli.terminal import Progress, format_table, row_output
 from xsent.errors import DataError
 from xsent.files.tables import TextSource, place_of, read_pairs
 
 if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder
-    from xsent.files.vectors import VectorFile, VectorMeta
+    from xsent.files.vectors import VectorFile
     from xsent.similarity import Ints
 
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
 
-@one_line_errors()
 def mine(
     src: Annotated[
         str, typer.Argument(metavar="SRC", help="One sentence a line; .gz and .xz too; - reads standard input.")
@@ -92,7 +95,6 @@ def mine(
     typer.echo(f"{len(kept):,} pairs of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
 
 
-@one_line_errors()
 def score(
     pairs: Annotated[
         str, typer.Argument(metavar="PAIRS", help="Source, tab, target on each line; - reads standard input.")
@@ -147,7 +149,6 @@ def score(
         typer.echo(f"threshold {np.float32(advice.threshold)!s}: {reach}, {correct}", err=True)
 
 
-@one_line_errors()
 def duplicates(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="One text a line; .gz and .xz too; - reads standard input.")
@@ -216,6 +217,60 @@ def duplicates(
     typer.echo(f"{len(groups):,} group{'s' * (len(groups) != 1)}; {repeated}{apart}", err=True)
 
 
+def cluster(
+    texts: Annotated[
+        str, typer.Argument(metavar="TEXTS", help="One text a line; .gz and .xz too; - reads standard input.")
+    ] = "-",
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
+    number: Annotated[
+        int | None, typer.Option("-n", "--number", min=1, help="Clusters to make; default: as many as there are.")
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(min=-1, max=1, help="How near clusters must be to become one: less makes fewer clusters.")
+    ] = 0.05,
+    smallest: Annotated[int, typer.Option(min=1, help="Texts of the smallest cluster.")] = 5,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
+    vectors: Annotated[
+        Path | None, typer.Option(help="Vectors of TEXTS by xsent encode; default: they are made.")
+    ] = None,
+    threads: options.ThreadsOption = None,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Group texts by their subjects, in any of the model's languages: cluster, its name, line or id, and text.
+
+    Rows stand in the order of the texts. A text that belongs to no cluster has none. The list of all clusters, with
+    the text nearest to the centre of each, goes to standard error.
+    """
+    from xsent.encoder import SentenceEncoder
+    from xsent.mining import clusters
+
+    place, kind = ("line", int) if id is None else ("id", str)
+    columns = {"cluster": int, "name": str, place: kind, "text": str}
+    output_rows = row_output(output, columns, as_json=as_json, force=force)
+    read = TextSource(texts, column, id).read()
+    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
+    (given,) = vectors_of([read], [vectors], open_encoder, on_long="split")
+    found = clusters.cluster(given.rows, number, threshold=threshold, smallest=smallest)
+    names = clusters.name_clusters(found, read)
+    with output_rows as write:
+        for row, (label, text) in enumerate(zip(found.labels.tolist(), read, strict=True)):
+            found_in = (None, None) if label < 0 else (label + 1, str(names[label]))
+            write([*found_in, place_of(text, row + 1), text])
+    listed = []
+    for number, name in enumerate(names, 1):
+        central = shorten(read[name.central], 80, placeholder="…")
+        listed.append({"cluster": number, "texts": name.size, "name": str(name), "central text": central})
+    if listed:
+        typer.echo(format_table(listed), err=True)
+    none = len(read) - sum(name.size for name in names)
+    typer.echo(f"{len(names):,} clusters of {len(read):,} texts; {none:,} belong{'s' * (none == 1)} to none", err=True)
+
+
 def _pair(score: float, source: str, target: str, output: Path | None) -> list[object]:
     """The fields of a pair: printed, a tab becomes a space and the score is as short as it can be."""
     if output is not None:
@@ -252,7 +307,7 @@ def vectors_of(
     on_long: "OnLong" = "warn",
 ) -> "list[VectorFile]":
     """The vectors of each text; those that are not given are encoded, in the form of those given."""
-    from xsent.files.vectors import VectorMeta, check_same_space, open_vectors
+    from xsent.files.vectors import VectorFile, VectorMeta, check_same_space, map_rows, open_vectors
 
     files = {side: open_vectors(path) for side, path in enumerate(given) if path is not None}
     for side, file in files.items():  # before the other side is encoded
@@ -267,22 +322,16 @@ def vectors_of(
             note = replace(file.note, fingerprint=encoder.fingerprint)
             file.check_cosines(encoder.fingerprint)
         for side in set(range(len(texts))) - files.keys():
-            files[side] = _encode(encoder, texts[side], note, on_long)
+            vectors = encoder.encode_iter(
+                texts[side],
+                normalize_embeddings=note.normalized,
+                truncate_dim=note.dim,
+                precision=note.precision,  # type: ignore[arg-type]  # a name that encode wrote
+                on_long=on_long,
+            )
+            with Progress("sentences", len(texts[side])) as progress:
+                rows = map_rows(progress.count(vectors), note)
+            files[side] = VectorFile(Path("the vectors made"), note, rows)
     for file in files.values():
         check_same_space(files[0], file)
     return [files[side] for side in range(len(texts))]
-
-
-def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorMeta", on_long: "OnLong") -> "VectorFile":
-    from xsent.cli.terminal import Progress
-    from xsent.files.vectors import VectorFile, map_rows
-
-    vectors = encoder.encode_iter(
-        texts,
-        normalize_embeddings=note.normalized,
-        truncate_dim=note.dim,
-        precision=note.precision,  # type: ignore[arg-type]  # a name that encode wrote
-        on_long=on_long,
-    )
-    with Progress("sentences", len(texts)) as progress:
-        return VectorFile(Path("the vectors made"), note, map_rows(progress.count(vectors), note))

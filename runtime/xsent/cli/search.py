@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import one_line_errors, print_json, row_output
+from xsent.cli.terminal import print_json, row_output
 
 if TYPE_CHECKING:
     from xsent.search.index import Hit
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _QUERIES = 256  # searched at once, in one pass over the vectors
 
 
-@one_line_errors()
 def index(
     file: Annotated[str, typer.Argument(help="One text a line; .gz and .xz too; - reads standard input.")],
     index: Annotated[Path, typer.Argument(help="The folder to make, or with --add to add to.")],
@@ -47,25 +46,20 @@ def index(
     """
     from xsent.encoder import SentenceEncoder
     from xsent.files.tables import TextSource
-    from xsent.search.write import build_index, can_resume, extend_index
+    from xsent.search.write import build_index, extend_index
 
     texts = TextSource(file, column, id)
-    try:
-        made = (extend_index if add else build_index)(
-            index,
-            texts,
-            SentenceEncoder(model, layers=layers, threads=threads, clean=clean),
-            source=file,
-            space=space,
-            graph=graph,
-            resume=resume,
-            force=force,
-            show_progress_bar=sys.stderr.isatty(),
-        )
-    except KeyboardInterrupt:
-        if can_resume(index, add=add):
-            typer.echo("What was indexed is kept; the same command with --resume goes on.", err=True)
-        raise
+    made = (extend_index if add else build_index)(
+        index,
+        texts,
+        SentenceEncoder(model, layers=layers, threads=threads, clean=clean),
+        source=file,
+        space=space,
+        graph=graph,
+        resume=resume,
+        force=force,
+        show_progress_bar=sys.stderr.isatty(),
+    )
     if empty := made.lines - made.rows:
         warnings.warn(
             f"{empty:,} of {made.lines:,} {texts.unit} have no letter or digit; they are never found", stacklevel=1
@@ -73,7 +67,6 @@ def index(
     typer.echo(f"{index}: {made.rows:,} texts", err=True)
 
 
-@one_line_errors()
 def search(
     index: Annotated[Path, typer.Argument(help="A folder by `xsent index`; or a file of vectors by `xsent encode`.")],
     query: Annotated[
@@ -103,8 +96,8 @@ def search(
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
     from xsent.files.tables import TextSource
-    from xsent.files.vectors import FORMATS
-    from xsent.search.index import SearchFile, SearchIndex, say_nothing_close
+    from xsent.files.vectors import FORMATS, open_vectors
+    from xsent.search.index import SearchIndex, say_nothing_close, search_file
 
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
@@ -114,7 +107,11 @@ def search(
     if not source and (column or id):
         raise ValueError("--column and --id are for a table of --queries; an index has its texts and ids")
     in_file = index.suffix in FORMATS and index.is_file()
-    find = SearchFile(index).search if in_file else partial(SearchIndex(index).search, exact=exact, words=words)
+    find = (
+        partial(search_file, open_vectors(index))
+        if in_file
+        else partial(SearchIndex(index).search, exact=exact, words=words)
+    )
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     texts = TextSource(source, column, id) if source else [query or ""]
     name = ""
@@ -151,8 +148,5 @@ def _answers(
 
 def _for_json(hit: "Hit") -> dict[str, object]:
     """What is said of a hit; an id only where there is one."""
-    return {
-        name: value
-        for name, value in vars(hit).items()
-        if name not in ("source", "context") and (name, value) != ("id", "")
-    }
+    found = {"score": hit.score, "line": hit.line, "text": hit.text, "close": hit.close}
+    return found | ({"id": hit.id} if hit.id else {})

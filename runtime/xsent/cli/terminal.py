@@ -35,17 +35,12 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters that a terminal wou
 
 def main(module: str = "xsent.cli.main") -> None:
     """Import the module of a command line and run its `main`; errors, Ctrl-C and warnings are one line each."""
-    _open_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # it was closed, and a file would get its number
+            setattr(sys, name, open(os.devnull, mode))
     with one_line_errors(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         import_module(module).main()
-
-
-def _open_streams() -> None:
-    """Open the null device for a closed standard stream: it would be None, and a file would get its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -57,13 +52,14 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def one_line_errors() -> Iterator[None]:
     """Turn expected failures into one line and an exit code; also a decorator for commands.
 
-    Our own errors, wrong arguments and errors of the system exit with 1, Ctrl-C with 130. Anything else is a bug and
-    keeps its traceback.
+    Our own errors, wrong arguments and errors of the system exit with 1, Ctrl-C with 130, after its notes, which say
+    what of the work is kept. Anything else is a bug and keeps its traceback.
     """
     try:
         yield
         sys.stdout.flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        sys.stderr.writelines(f"{plain(note)}\n" for note in getattr(error, "__notes__", ()))
         _exit("interrupted", INTERRUPTED)
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         _drop_stdout()

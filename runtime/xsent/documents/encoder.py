@@ -13,15 +13,7 @@ import numpy as np
 
 from xsent.bundle import split_depth
 from xsent.cli.terminal import Progress
-from xsent.documents.space import (
-    Density,
-    DocumentSpace,
-    LanguageSpace,
-    LanguageSurvey,
-    RankChoice,
-    choose_rank,
-    survey,
-)
+from xsent.documents.space import Density, DocumentSpace, LanguageSpace, LanguageSurvey, RankChoice, choose_rank, survey
 from xsent.encoder import OnLong
 from xsent.errors import require_extra, whole_number
 from xsent.precision import Vectors

@@ -263,8 +263,7 @@ def _squared_distances(a: Doubles, b: Doubles) -> Doubles:
 
 def _project(vectors: Floats, center: Floats, axes: Floats) -> Doubles:
     """Coordinates [n, d] of vectors [n, D] on the axes."""
-    places: Doubles = (vectors.astype(np.float64) - center) @ axes.T.astype(np.float64)
-    return places
+    return (vectors.astype(np.float64) - center) @ axes.T.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -277,8 +276,7 @@ class LanguageSpace:
     def document(self, sentences: Floats) -> Floats:
         """The vector [D] of a document's sentence vectors [s, D]: the weighted sum of debiased ones (equation 3)."""
         clean = remove_directions(sentences, self.directions)
-        total: Floats = clean.sum(axis=0) if self.density is None else self.density.weights(sentences) @ clean
-        return total
+        return clean.sum(axis=0) if self.density is None else self.density.weights(sentences) @ clean
 
 
 @dataclass(frozen=True)

@@ -135,8 +135,7 @@ def spearman(a: ArrayLike, b: ArrayLike) -> float:
 def ranks(values: ArrayLike) -> NDArray[np.float64]:
     """The rank of every number from 0; equal numbers get the mean of their ranks."""
     _, places, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    means: NDArray[np.float64] = (np.cumsum(counts) - (counts + 1) / 2)[places]
-    return means
+    return (np.cumsum(counts) - (counts + 1) / 2)[places]
 
 
 def _by_kind(

@@ -4,7 +4,6 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,10 +63,10 @@ def xsr(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | 
             if not gold:
                 raise DataError(f"{file}: no row is a query; expected {_XSR_LAYOUT}")
             pool = progress.count(chain(other, read_lines(distractors)))
-            scores[language] = _figures(
-                retrieve(encoder.encode([other[row] for row in gold]), encoded(encoder, english), gold),
-                retrieve(encoder.encode([english[row] for row in gold]), encoded(encoder, pool), gold),
-            )
+            others, ours = (encoder.encode([side[row] for row in gold]) for side in (other, english))
+            found = retrieve("xx_en", others, encoded(encoder, english), gold)
+            found |= retrieve("en_xx", ours, encoded(encoder, pool), gold)
+            scores[language] = {"queries": len(gold), **found}
     return Evaluation.of(scores, DIRECTIONS, XSR_NOTE)
 
 
@@ -155,21 +154,16 @@ def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[st
     return choose_languages(encoder, found, asked, folder, "an en-XX.tsv such as en-fr.tsv")
 
 
-class SearchScore(NamedTuple):
-    """Counts of one search."""
-
-    queries: int
-    candidates: int
-    correct: int  # queries whose nearest candidate is the gold one
-    same_text: int  # queries whose nearest candidate reads the same as the gold one
-
-
 def retrieve(
-    queries: ArrayLike, candidates: Iterable[tuple[Sequence[str], ArrayLike]], gold: Sequence[int]
-) -> SearchScore:
+    name: str, queries: ArrayLike, candidates: Iterable[tuple[Sequence[str], ArrayLike]], gold: Sequence[int]
+) -> dict[str, float]:
     """Search the nearest candidate for every query vector [q, D]; `gold` has the indices of their translations [q].
 
     Candidates, sentences with their vectors, come in blocks that are not kept.
+
+    Returns:
+        By `name`, per cent of queries whose nearest candidate is the gold one; by `name_candidates` their number; and
+        where it differs, by `name_same_text`, per cent whose nearest candidate reads the same as the gold one.
     """
     search = NearestSearch(queries)
     hashes = array("q")  # 8 bytes a candidate are enough to compare texts
@@ -179,12 +173,9 @@ def retrieve(
     found = search.indices[:, 0]
     right = np.asarray(gold)
     texts = np.frombuffer(hashes, np.int64)
-    return SearchScore(
-        queries=len(right),
-        candidates=len(texts),
-        correct=int((found == right).sum()),
-        same_text=int((texts[found] == texts[right]).sum()),
-    )
+    correct, same_text = int((found == right).sum()), int((texts[found] == texts[right]).sum())
+    figures = {name: 100 * correct / len(right), f"{name}_candidates": len(texts)}
+    return figures if same_text == correct else {**figures, f"{name}_same_text": 100 * same_text / len(right)}
 
 
 def encoded(encoder: SupportsEncode, sentences: Iterable[str]) -> Iterator[tuple[list[str], ArrayLike]]:
@@ -197,18 +188,8 @@ def encoded(encoder: SupportsEncode, sentences: Iterable[str]) -> Iterator[tuple
 def _both_ways(english: list[str], english_vectors: ArrayLike, other: list[str], vectors: ArrayLike) -> Figures:
     """Each side searched for the rows of the other."""
     gold = range(len(english))
-    to_english = retrieve(vectors, [(english, english_vectors)], gold)
-    return _figures(to_english, retrieve(english_vectors, [(other, vectors)], gold))
-
-
-def _figures(xx_en: SearchScore, en_xx: SearchScore) -> dict[str, float]:
-    """Both directions of a language; `same_text` only where it differs."""
-    figures: dict[str, float] = {"queries": en_xx.queries}
-    for name, found in zip(DIRECTIONS, (xx_en, en_xx), strict=True):
-        figures |= {name: 100 * found.correct / found.queries, f"{name}_candidates": found.candidates}
-        if found.same_text != found.correct:
-            figures[f"{name}_same_text"] = 100 * found.same_text / found.queries
-    return figures
+    found = retrieve("xx_en", vectors, [(english, english_vectors)], gold)
+    return {"queries": len(gold), **found, **retrieve("en_xx", english_vectors, [(other, vectors)], gold)}
 
 
 def _read_pairs(folder: str | Path, language: str) -> list[list[str]]:

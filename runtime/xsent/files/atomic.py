@@ -10,7 +10,7 @@ import shutil
 import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -27,14 +27,19 @@ _LARGEST_JSON = 1 << 24  # bytes; in memory, objects may take twenty times as mu
 
 @contextmanager
 def explain_write_errors(
-    path: Path, kept: Callable[[], bool] = lambda: False, resume: str = "make room, then --resume goes on"
+    path: Path, kept: Callable[[], str] = lambda: "", resume: str = "make room, then --resume goes on"
 ) -> Iterator[None]:
     """Name `path` in OSErrors: those from writes carry no path, or the temporary one.
 
-    For a full disk it also says what to do: `resume` if `kept()`, or to run it again.
+    `kept()` says which part of the work is kept, if any; Ctrl-C gets that as a note. For a full disk it also says what
+    to do: `resume` if something is kept, or to run it again.
     """
     try:
         yield
+    except KeyboardInterrupt as error:
+        if said := kept():
+            error.add_note(said)
+        raise
     except OSError as error:
         if error.filename == str(path):  # named already
             raise
@@ -219,10 +224,7 @@ def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
     Without effect on disks that know no locks, or if `path` is missing and `flags`, those of `os.open`, do not create
     it. The file may be renamed while it is locked.
     """
-    if not (flags & os.O_CREAT or path.exists()):
-        yield
-        return
-    with _locked(path, flags) as ours:
+    with _locked(path, flags) if flags & os.O_CREAT or path.exists() else nullcontext() as ours:
         if ours is False:
             raise DataError(f"{path}: another process is writing it; wait until it is done, or choose another name")
         yield

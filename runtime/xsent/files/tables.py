@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -63,7 +63,14 @@ class TextSource:
 
     def __iter__(self) -> Iterator[str]:
         before = file_state(self.path)
-        yield from self._texts()
+        if self.column is None:
+            refuse_table(self.path)
+            if self.id is not None:
+                raise ValueError(f"--id {self.id} names a column of a table; name that of the texts too: --column NAME")
+            yield from read_lines(self.path)
+        else:
+            columns = [self.column] if self.id is None else [self.column, self.id]
+            yield from (_with_id(*fields) for fields in read_rows(self.path, columns))
         if file_state(self.path) != before:
             raise DataError(f"{self.path}: changed while it was read; run it again once the file is complete")
 
@@ -80,16 +87,6 @@ class TextSource:
         """The error to raise where there are no texts."""
         what = "one text a line" if self.column is None else "rows of texts"
         return DataError(f"{source_name(self.path)}: empty; expected {what}")
-
-    def _texts(self) -> Iterator[str]:
-        if self.column is None:
-            refuse_table(self.path)
-            if self.id is not None:
-                raise ValueError(f"--id {self.id} names a column of a table; name that of the texts too: --column NAME")
-            yield from read_lines(self.path)
-        else:
-            columns = [self.column] if self.id is None else [self.column, self.id]
-            yield from (_with_id(*fields) for fields in read_rows(self.path, columns))
 
 
 def read_pairs(source: str, columns: str | None, id: str | None, layout: str) -> Iterator[list[str]]:
@@ -134,17 +131,27 @@ def refuse_table(source: str | Path, option: str = "--column NAME", *, tabs: boo
 
 def column_names(source: str | Path) -> list[str]:
     """The columns of a table: its first row, or the names in its first object."""
-    return next(_rows(source, None))
+    return next(read_rows(source, None))
 
 
-def read_rows(source: str | Path, columns: Sequence[str], *, quotes: bool = True) -> Iterator[list[str]]:
-    """Yield the fields of these columns of every row, empty where there are none.
+def read_rows(source: str | Path, columns: Sequence[str] | None, *, quotes: bool = True) -> Iterator[list[str]]:
+    """Yield the fields of these columns of every row, empty where there are none; for None only the names of all.
 
     The content says what the file is, plain or compressed: JSON objects, Parquet, or a CSV whose first row names its
     columns; `-` is standard input. Without `quotes`, those between tabs are part of the text. Raises DataError with the
     file and the line, or the row.
     """
-    yield from _rows(source, columns, quotes)
+    if _is_parquet(source):
+        yield from _parquet_rows(Path(source), columns)
+        return
+    lines = decoded_lines(source)
+    head = list(islice(lines, _HEAD))
+    if not head:
+        raise DataError(f"{source_name(source)}: empty; expected a table whose first row names its columns")
+    if head[0].startswith("{"):
+        yield from _json_rows(source, chain(head, lines), columns)
+    else:
+        yield from _csv_rows(source, head, lines, columns, quotes)
 
 
 def read_vectors(path: Path) -> Iterator[Any]:
@@ -156,21 +163,6 @@ def read_vectors(path: Path) -> Iterator[Any]:
         for batch in file.iter_batches(_BATCH, columns=["vector"]):
             numbers = batch.column(0)
             yield from numbers.flatten().to_numpy(zero_copy_only=False).reshape(len(numbers), -1)
-
-
-def _rows(source: str | Path, columns: Sequence[str] | None, quotes: bool = True) -> Iterator[list[str]]:
-    """See `read_rows`; without `columns` only the names of all."""
-    if _is_parquet(source):
-        yield from _parquet_rows(Path(source), columns)
-        return
-    lines = decoded_lines(source)
-    head = list(islice(lines, _HEAD))
-    if not head:
-        raise DataError(f"{source_name(source)}: empty; expected a table whose first row names its columns")
-    if head[0].startswith("{"):
-        yield from _json_rows(source, head, lines, columns)
-    else:
-        yield from _csv_rows(source, head, lines, columns, quotes)
 
 
 def _csv_rows(
@@ -221,10 +213,8 @@ def _csv_form(source: str | Path, head: list[str], quotes: bool) -> dict[str, An
     return {"delimiter": delimiter}
 
 
-def _json_rows(
-    source: str | Path, head: list[str], lines: Iterator[str], columns: Sequence[str] | None
-) -> Iterator[list[str]]:
-    for number, line in enumerate(chain(head, lines), 1):
+def _json_rows(source: str | Path, lines: Iterable[str], columns: Sequence[str] | None) -> Iterator[list[str]]:
+    for number, line in enumerate(lines, 1):
         where = f"{source_name(source)}:{number}"
         if not line.strip():
             continue
@@ -321,7 +311,8 @@ def table_file(path: Path, columns: Mapping[str, type], *, force: bool = False) 
             else:
                 writer = csv.writer(text, delimiter="\t" if path.suffix == ".tsv" else ",", lineterminator="\n")
                 writer.writerow(columns)
-                yield lambda row: writer.writerow(_short(value) for value in row)
+                # Seven digits, as many as were computed.
+                yield lambda row: writer.writerow(f"{one:.7g}" if isinstance(one, float) else one for one in row)
         finally:
             text.detach()  # or it would close the file
 
@@ -332,29 +323,21 @@ def to_fields(columns: Mapping[str, type], row: Row) -> dict[str, object]:
     return {name: None if value is None else kind(value) for (name, kind), value in named}
 
 
-def _short(value: object) -> object:
-    """A value of a CSV; a float has seven digits, as many as were computed."""
-    return f"{value:.7g}" if isinstance(value, float) else value
-
-
 @contextmanager
 def _parquet_writer(file: IO[bytes], columns: Mapping[str, type]) -> Iterator[Callable[[Row], None]]:
     arrow = import_pyarrow()
     types = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
     schema = arrow.schema([(name, types[kind]) for name, kind in columns.items()])
-    rows: list[Row] = []
+    rows: list[dict[str, object]] = []
 
     def write(row: Row) -> None:
-        rows.append(row)
+        rows.append(to_fields(columns, row))
         if len(rows) == _BATCH:
             flush()
 
     def flush() -> None:
         if rows:
-            arrays = [
-                arrow.array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)
-            ]
-            opened.write_batch(arrow.record_batch(arrays, schema=schema))
+            opened.write_batch(arrow.RecordBatch.from_pylist(rows, schema=schema))
             rows.clear()
 
     with arrow.parquet.ParquetWriter(file, schema, compression="zstd") as opened:

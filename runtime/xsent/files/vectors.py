@@ -6,7 +6,6 @@ was stopped can be resumed.
 
 import json
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -59,11 +58,6 @@ class VectorFile:
     note: VectorMeta
     rows: NDArray[Any]  # [n, D], binary ones [n, D / 8], mapped into memory: only rows that are used are read
 
-    @property
-    def has_texts(self) -> bool:
-        """Whether it is a table that holds the texts too."""
-        return self.path.suffix in _TABLES
-
     def check_cosines(self, fingerprint: str | None = None) -> None:
         """Raises DataError if its vectors have no cosines, FingerprintError if they have none with an encoder's."""
         if self.note.precision == "binary":
@@ -84,12 +78,15 @@ def open_vectors(path: str | Path) -> VectorFile:
     dtype, width = stored_as(note.precision, note.dim)
     with as_data_error(path, _REMEDY):
         size = plain_size(path)
-        if path.suffix in _TABLES:
+        if path.suffix in TABLES:
             rows = map_rows(read_vectors(path), note)
+        elif path.suffix == ".npy":
+            rows = np.lib.format.open_memmap(path, mode="r")
+        elif size % (4 * note.dim):
+            raise ValueError(f"{size:,} bytes are no whole number of vectors of {4 * note.dim:,}")
         else:
-            rows = (
-                np.lib.format.open_memmap(path, mode="r") if path.suffix == ".npy" else _map_raw(path, size, note.dim)
-            )
+            shape = (size // (4 * note.dim), note.dim)
+            rows = np.memmap(path, "<f4", "r", shape=shape) if size else np.empty(shape, "<f4")
     if rows.ndim != 2 or rows.shape[1] != width or rows.dtype != dtype:
         raise DataError(
             f"{path}: {rows.dtype} of shape {list(rows.shape)}, its note says {note.precision} of {note.dim} "
@@ -130,13 +127,6 @@ def _read_note(path: Path) -> VectorMeta:
     return note
 
 
-def _map_raw(path: Path, size: int, dim: int) -> NDArray[Any]:
-    row = 4 * dim
-    if size % row:
-        raise ValueError(f"{size:,} bytes are no whole number of vectors of {row:,}")
-    return np.memmap(path, "<f4", "r", shape=(size // row, dim)) if size else np.empty((0, dim), "<f4")
-
-
 def map_rows(vectors: Iterable[Any], note: VectorMeta) -> NDArray[Any]:
     """Vectors in a file without a name that is mapped into memory, which all of them need not fit into."""
     dtype, width = stored_as(note.precision, note.dim)
@@ -151,8 +141,8 @@ def map_rows(vectors: Iterable[Any], note: VectorMeta) -> NDArray[Any]:
         return np.memmap(file, dtype, "r", shape=(rows, width)) if rows else np.empty((0, width), dtype)
 
 
-class RowWriter(ABC):
-    """Appends rows to a file in one format.
+class RowWriter:
+    """Appends rows to a file: their numbers alone, little-endian, with float32 the layout of LASER; or in another form.
 
     The file is at its end: empty, or cut after a flush; seekable for formats that complete their header in the end.
     """
@@ -162,27 +152,19 @@ class RowWriter(ABC):
         self._dtype = dtype.newbyteorder("<")
         self._file = file
 
-    @abstractmethod
     def write(self, sentence: str, vector: Vectors) -> None:
         """Append one sentence, if the format keeps it, and its vector, [D] or [D / 8]."""
+        self._file.write(vector.astype(self._dtype, copy=False).data)
 
-    def flush(self) -> None:  # noqa: B027  most formats hold nothing back
-        """Write rows that are held back."""
+    def flush(self) -> None:
+        """Write rows that are held back; most formats hold back none."""
 
     def finish(self, rows: int) -> None:
         """Complete a file of `rows` rows."""
         self.flush()
 
 
-class RawWriter(RowWriter):
-    """Numbers alone, row after row, little-endian: with float32 the layout of LASER."""
-
-    def write(self, sentence: str, vector: Vectors) -> None:
-        """Append the vector."""
-        self._file.write(vector.astype(self._dtype, copy=False).data)
-
-
-class NpyWriter(RawWriter):
+class NpyWriter(RowWriter):
     """A NumPy file [n, width]; its header gets n in the end."""
 
     def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
@@ -230,17 +212,9 @@ class ArrowWriter(RowWriter):
         self._vectors.append(vector)
 
     def flush(self) -> None:
-        """Write the rows that were held back as one batch."""
-        if self._sentences:
-            self._write_batch()
-            self._sentences, self._vectors = [], []
-
-    def finish(self, rows: int) -> None:
-        """Complete the stream, which has a schema even without rows."""
-        if self._sentences or not rows:
-            self._write_batch()
-
-    def _write_batch(self) -> None:
+        """Write the rows that were held back as one batch, the first after the schema, which no rows have too."""
+        if not self._sentences and self._file.tell():
+            return
         text = self._arrow.string()
         numbers = self._arrow.array(np.concatenate(self._vectors or [np.empty(0, self._dtype)]))
         columns = {"sentence": self._arrow.array(self._sentences, text)}
@@ -251,15 +225,16 @@ class ArrowWriter(RowWriter):
         if not self._file.tell():
             self._file.write(batch.schema.serialize())
         self._file.write(batch.serialize())
+        self._sentences, self._vectors = [], []
 
 
 FORMATS: dict[str, type[RowWriter]] = {
     ".npy": NpyWriter,
     ".jsonl": JsonLinesWriter,
     ".parquet": ArrowWriter,
-    ".f32": RawWriter,
+    ".f32": RowWriter,
 }
-_TABLES = (".jsonl", ".parquet")  # files that hold texts too
+TABLES = (".jsonl", ".parquet")  # files that hold texts too
 
 
 def check_format(name: str, precision: str) -> None:
@@ -316,9 +291,12 @@ def vector_file(
     """
     check_format(path.name, note.precision)
     part, journal = _unfinished(path)
+    output: VectorOutput | None = None
 
-    def kept() -> bool:
-        return journal.exists() and journal.stat().st_size > 0
+    def kept() -> str:
+        rows = f"{output.kept:,}" if output else "earlier"
+        said = f"{path}: {rows} lines are encoded and kept; --resume goes on."
+        return said if journal.exists() and journal.stat().st_size else ""
 
     with explain_write_errors(path, kept), only_writer(journal, os.O_RDWR | os.O_CREAT):
         try:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import check_choice, whole_number
-from xsent.mining.margin import Margin, Neighbours, apply_margin, check_neighbourhood, nearest_both_ways
-from xsent.similarity import Floats, Ints, NormalizedBlocks
+from xsent.mining.margin import Margin, apply_margin, check_neighbourhood, nearest_both_ways
+from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
 
 Retrieval = Literal["max", "fwd", "bwd", "intersect"]
 
@@ -183,7 +183,7 @@ def _row_numbers(rows: ArrayLike, count: int) -> Ints:
     raise ValueError(f"rows = {rows!r:.80} must be whole numbers from 0 to {count - 1}")
 
 
-def _retrieve(retrieval: Retrieval, margin: Margin, forward: Neighbours, backward: Neighbours) -> Bitext:
+def _retrieve(retrieval: Retrieval, margin: Margin, forward: TopK, backward: TopK) -> Bitext:
     """The pairs of one direction, or of both."""
     fwd = _candidates(margin, forward, backward.means, best=True)
     if retrieval == "fwd":
@@ -194,9 +194,9 @@ def _retrieve(retrieval: Retrieval, margin: Margin, forward: Neighbours, backwar
     return fwd.take(bwd.src[fwd.trg] == fwd.src) if retrieval == "intersect" else fwd + bwd
 
 
-def _candidates(margin: Margin, neighbours: Neighbours, other_means: Floats, *, best: bool = False) -> Bitext:
+def _candidates(margin: Margin, neighbours: TopK, other_means: Floats, *, best: bool = False) -> Bitext:
     """Every row with each of its neighbours, or with the one of highest margin score; of equal scores the nearest."""
-    scores = apply_margin(margin, neighbours.cosines, neighbours.means[:, None], other_means[neighbours.indices])
+    scores = apply_margin(margin, neighbours.scores, neighbours.means[:, None], other_means[neighbours.indices])
     rows = np.arange(len(scores))
     if best:
         columns = scores.argmax(axis=1)

@@ -137,8 +137,7 @@ def _background(rows: Floats) -> Floats:
         return np.zeros(rows.shape[1], np.float32)
     common = float(np.square(rows.mean(axis=0)).sum())  # the mean cosine
     near = (rows @ rows.T > common + _NEAR * (1 - common)).sum(axis=1)
-    mean: Floats = np.average(rows, axis=0, weights=1 / np.maximum(1, near)).astype(np.float32)
-    return mean
+    return np.average(rows, axis=0, weights=1 / np.maximum(1, near)).astype(np.float32)
 
 
 def _without(rows: Floats, background: Floats) -> Floats:

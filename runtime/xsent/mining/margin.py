@@ -35,20 +35,6 @@ _BLOCK = 8192  # given pairs scored at once
 _SHUFFLED = 100_000  # wrong pairs that a threshold is estimated from, at least one for each given pair
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """The k nearest neighbours of every row."""
-
-    indices: Ints  # rows of the other side [n, k], best first; of equal cosines the lower
-    cosines: Floats  # their cosines, of the same shape
-
-    @property
-    def means(self) -> Floats:
-        """Mean cosine of every row to its neighbours [n]."""
-        means: Floats = self.cosines.mean(axis=1)
-        return means
-
-
 def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> Floats:
     """Margin score of every vector of `a` with every vector of `b` (Artetxe and Schwenk 2019).
 
@@ -70,7 +56,7 @@ def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: in
     forward, backward = TopK(scores.shape[0], k), TopK(scores.shape[1], k)
     forward.add(0, 0, scores)
     backward.add(0, 0, scores, lines_are_columns=True)
-    return apply_margin(margin, scores, forward.scores.mean(axis=1)[:, None], backward.scores.mean(axis=1))
+    return apply_margin(margin, scores, forward.means[:, None], backward.means)
 
 
 def apply_margin(margin: Margin, cosines: Floats, a_means: Floats, b_means: Floats) -> Floats:
@@ -121,10 +107,11 @@ def compare_blocks(
 
 def nearest_both_ways(
     a: NormalizedBlocks, b: NormalizedBlocks, k: int, *, show_progress_bar: bool = False
-) -> tuple[Neighbours, Neighbours]:
+) -> tuple[TopK, TopK]:
     """Find the k nearest neighbours of every row of `a` in `b`, and of every row of `b` in `a`, exactly.
 
-    Each cosine is computed once. Takes about 100 MiB and 12 bytes a neighbour, for any number of rows.
+    Of equal cosines the lower row is the nearer. Each cosine is computed once. Takes about 100 MiB and 12 bytes a
+    neighbour, for any number of rows.
     """
     check_same_dim(a.dim, b.dim)
     forward = TopK(len(a), k)
@@ -132,7 +119,7 @@ def nearest_both_ways(
     for line, first, scores in compare_blocks(a, b, show_progress_bar=show_progress_bar):
         forward.add(line, first, scores)
         backward.add(first, line, scores, lines_are_columns=True)
-    return Neighbours(forward.indices, forward.scores), Neighbours(backward.indices, backward.scores)
+    return forward, backward
 
 
 class PairScorer:

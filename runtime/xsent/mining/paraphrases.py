@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from xsent.mining.bitext import Bitext, present_rows
-from xsent.mining.margin import Neighbours, compare_blocks
+from xsent.mining.margin import compare_blocks
 from xsent.similarity import Floats, NormalizedBlocks, TopK
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ def mine_paraphrases(
         return Bitext(present[:0], present[:0], np.empty(0, np.float32))
     near = _neighbours(NormalizedBlocks(vectors, present), show_progress_bar)
     places = np.arange(len(present))[:, None]
-    around = _around(near.cosines)
-    scores = near.cosines * 2 / (around[:, None] + around[near.indices])
+    around = _around(near.scores)
+    scores = near.scores * 2 / (around[:, None] + around[near.indices])
     found = scores >= np.float32(threshold)
     lower = np.minimum(places, near.indices)[found]
     higher = np.maximum(places, near.indices)[found]
@@ -197,14 +197,14 @@ def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int
     return sorted(groups.values(), key=lambda group: (-len(group), group))
 
 
-def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool) -> Neighbours:
+def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool) -> TopK:
     """The nearest neighbours of every row, without itself."""
     best = TopK(len(rows), min(_NEIGHBOURS, len(rows) - 1))
     for top, first, scores in compare_blocks(rows, rows, show_progress_bar=show_progress_bar):
         own = np.arange(max(top, first), min(top + len(scores), first + scores.shape[1]))
         scores[own - top, own - first] = -np.inf  # itself
         best.add(top, first, scores)
-    return Neighbours(best.indices, best.scores)
+    return best
 
 
 def _around(cosines: Floats) -> Floats:

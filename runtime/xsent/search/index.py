@@ -14,17 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from xsent.clean import clean_text
 from xsent.errors import DataError, XsentError, whole_number
 from xsent.files.tables import Text, TextSource, column_names
-from xsent.files.vectors import open_vectors
+from xsent.files.vectors import TABLES, VectorFile
 from xsent.precision import Vectors
 from xsent.search.graph import NeighbourGraph, check_graph
-from xsent.search.store import (
-    BLOCK,
-    VECTORS,
-    Float16Rows,
-    IndexDatabase,
-    Passage,
-    StoredDocument,
-)
+from xsent.search.store import BLOCK, VECTORS, Float16Rows, IndexDatabase, Passage, StoredDocument
 from xsent.similarity import NearestSearch, check_same_dim, nearest
 
 if TYPE_CHECKING:
@@ -90,49 +83,39 @@ def query_vectors(encoder: "SentenceEncoder", queries: Sequence[str], space: str
     return vectors
 
 
-class SearchFile:
-    """A file of vectors by `xsent encode`, opened for searching by meaning; `.jsonl` and `.parquet` hold the texts."""
+def search_file(
+    file: VectorFile,
+    encoder: "SentenceEncoder",
+    queries: Sequence[str],
+    k: int,
+    *,
+    least: float | None,
+    space: str | None,
+) -> list[list[Hit]]:
+    """Find the lines of a file of vectors that mean most nearly what the queries mean, see `SearchIndex.search`.
 
-    def __init__(self, path: str | Path) -> None:
-        self.file = open_vectors(path)
+    `.jsonl` and `.parquet` hold the texts.
+    """
+    path = str(file.path)
+    file.check_cosines(encoder.fingerprint_of(space))
+    dim = None if file.note.dim == encoder.dim else file.note.dim
+    vectors = encoder.encode(queries, on_long="split", truncate_dim=dim, space=space)
+    rows, scores = nearest(vectors, file.rows, k)
+    scores[scores == 0] = -np.inf  # the cosine of an empty text
+    kept = scores > -np.inf if least is None else scores >= least
+    texts: dict[int, str] = {}
+    if file.path.suffix in TABLES:
+        source = TextSource(path, "sentence", "id" if "id" in column_names(path) else None)
+        wanted = {*rows[kept].tolist()}
+        texts = {row: text for row, text in enumerate(source) if row in wanted}
 
-    def search(
-        self,
-        encoder: "SentenceEncoder",
-        queries: Sequence[str],
-        k: int = 10,
-        *,
-        least: float | None = None,
-        space: str | None = None,
-    ) -> list[list[Hit]]:
-        """Find the lines that mean most nearly what the queries mean, see `SearchIndex.search`."""
-        note = self.file.note
-        self.file.check_cosines(encoder.fingerprint_of(space))
-        dim = None if note.dim == encoder.dim else note.dim
-        vectors = encoder.encode(queries, on_long="split", truncate_dim=dim, space=space)
-        rows, scores = nearest(vectors, self.file.rows, k)
-        scores[scores == 0] = -np.inf  # the cosine of an empty text
-        kept = scores > -np.inf if least is None else scores >= least
-        texts = self._texts({*rows[kept].tolist()})
-        found = zip(rows, scores, kept, strict=True)
-        return [
-            [
-                self._hit(row, score, texts.get(row, ""))
-                for row, score in zip(near[fits].tolist(), cosines[fits].tolist(), strict=True)
-            ]
-            for near, cosines, fits in found
-        ]
-
-    def _texts(self, rows: set[int]) -> dict[int, str]:
-        if not self.file.has_texts:
-            return {}
-        id = "id" if "id" in column_names(self.file.path) else None
-        source = TextSource(str(self.file.path), "sentence", id)
-        return {row: text for row, text in enumerate(source) if row in rows}
-
-    def _hit(self, row: int, score: float, text: str) -> Hit:
+    def hit(row: int, score: float) -> Hit:
+        text = texts.get(row, "")
         id = text.id if isinstance(text, Text) else ""
-        return Hit(score, row + 1, str(text), str(self.file.path), score >= CLOSE, id=id)
+        return Hit(score, row + 1, str(text), path, score >= CLOSE, id=id)
+
+    found = zip(rows, scores, kept, strict=True)
+    return [list(map(hit, near[fits].tolist(), cosines[fits].tolist())) for near, cosines, fits in found]
 
 
 class SearchIndex:

@@ -100,7 +100,7 @@ def build_index(
         FileExistsError: There is an index or a stopped job, and neither `resume` nor `force` says what to do with it.
     """
     path = Path(path)
-    partial = _partial(path)
+    partial = path.with_name(f".{path.name}.partial")
     _check_free(path, partial, resume=resume, force=force)
     if graph:
         require_usearch()
@@ -183,7 +183,8 @@ def update_index(
     recover(path)
     if force or not (path.exists() and has_index(path)):
         _make_empty(path, encoder)
-    with only_writer(path), explain_write_errors(path, lambda: True, "make room, then the same call goes on"):
+    kept = "Indexed files are kept; the same command resumes."
+    with only_writer(path), explain_write_errors(path, lambda: kept, "make room, then the same call goes on"):
         with closing(IndexDatabase(path, write=True)) as database:
             state = database.complete_state()
             if state.lines:
@@ -197,15 +198,6 @@ def update_index(
         with suppress(OSError):  # a full disk; everything that matters is saved
             state = _compact(path) or state
         return state
-
-
-def can_resume(path: Path, *, add: bool) -> bool:
-    """Whether a stopped job that made an index, or added to one, has saved something."""
-    folder = path if add else _partial(path)
-    if not has_index(folder):
-        return False
-    with closing(IndexDatabase(folder)) as database:
-        return database.state(UNFINISHED) is not None
 
 
 class IndexWriter:
@@ -311,7 +303,8 @@ class _LineJob(IndexWriter):
     ) -> IndexState:
         """Add the lines that are missing, and complete the index that is or will be at `path`."""
         self.state.check_fingerprint(encoder.fingerprint_of(space), self.folder, clean=encoder.clean)
-        with explain_write_errors(path, lambda: self.stopped() is not None):
+        kept = "What was indexed is kept; the same command with --resume goes on."
+        with explain_write_errors(path, lambda: kept if self.stopped() else ""):
             digest = LineDigest()
             read = self.state.lines - self.state.start
             rest = digest.skip(texts, read, self.state.digest, self.folder)
@@ -336,11 +329,6 @@ class _LineJob(IndexWriter):
             if file.name != state.graph_file:
                 file.unlink()
         return state
-
-
-def _partial(path: Path) -> Path:
-    """The folder where a new index grows until it is complete."""
-    return path.with_name(f".{path.name}.partial")
 
 
 def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None:
