@@ -55,7 +55,7 @@ def clusters(
         ("SIB-200", [files[code] for code in encoder.languages if code in files], COLUMNS),
         ("tickets", [tickets], ["topic", "text"]),
     ):
-        examples = [read_examples(path, columns, quotes=False) for path in paths]
+        examples = [read_examples(path, columns) for path in paths]
         vectors = np.concatenate([one.encode(encoder) for one in examples])
         known = np.array([label for one in examples for label in one.labels])
         number = len({*known.tolist()} - {NONE})

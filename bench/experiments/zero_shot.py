@@ -39,7 +39,7 @@ class Labelled:
     @classmethod
     def read(cls, encoder: SentenceEncoder, file: Path) -> "Labelled":
         """The texts of a file of SIB-200."""
-        examples = read_examples(file, COLUMNS, quotes=False)
+        examples = read_examples(file, COLUMNS)
         return cls(examples.encode(encoder), np.array(examples.labels))
 
     def take(self, where: NDArray[np.bool_] | NDArray[np.int64]) -> "Labelled":

@@ -92,7 +92,7 @@ def topics_by_sklearn(encoder: SupportsEncode, folder: Path, languages: Sequence
     from sklearn.model_selection import GridSearchCV
 
     def read(file: str) -> tuple[NDArray[np.float32], list[str]]:
-        examples = read_examples(folder / file, COLUMNS, quotes=False)
+        examples = read_examples(folder / file, COLUMNS)
         return unit_rows(examples.encode(encoder)), examples.labels
 
     head = GridSearchCV(LogisticRegression(max_iter=3000), {"C": [1, 3, 10, 30, 100]}, cv=5)

@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from itertools import cycle
@@ -86,14 +85,6 @@ def test_stored_vectors_find_what_the_encoder_finds(
     for m, form in ((found[0], ("float32", None)), (found[7], ("binary", 16))):
         wanted = tatoeba(as_stored(SentenceEncoder(mini_bundle), *form), folder, ["fr", "de"]).mean
         assert m.figures["xx_en"] == wanted["xx_en"] and m.figures["en_xx"] == wanted["en_xx"]
-
-
-def test_quotes_in_a_topic_set_are_text(mini_bundle: Path, tmp_path: Path) -> None:
-    folder, encoder = write_toy_tests(tmp_path) / "sib200", mock.Mock(wraps=SentenceEncoder(mini_bundle))
-    for file in folder.glob("en/*.tsv"):
-        file.write_text(re.sub("\thome\t(.*)", '\thome\t"\\1"', file.read_text()))
-    quality.topics_by_sklearn(encoder, folder, ["en"])
-    assert sum(text[0] == text[-1] == '"' for call in encoder.encode.mock_calls for text in call.args[0]) == 20
 
 
 def replace_turns(monkeypatch: pytest.MonkeyPatch, outcomes: list[object]) -> list[Task]:
