@@ -12,15 +12,24 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class Integration:
-    """Base of the classes for other tools: an encoder, opened with the options that all of them take."""
+    """Base of the classes for other tools: an encoder, opened with the options that all of them take.
 
-    path: str | Path | None = None  #: a bundle folder; None is the bundle that ships with the package
+    Args:
+        path: A bundle folder; None is the bundle that ships with the package.
+        layers: Layers to run, of those that the bundle has; None is all.
+        truncate_dim: Keep only the first numbers of each vector.
+        on_long: What happens to text that is too long, see `SentenceEncoder.encode`.
+        threads: Texts to encode at once; None is all CPUs.
+        space: Another model's space to map vectors into, see `SentenceEncoder.encode`.
+    """
+
+    path: str | Path | None = None
     _: KW_ONLY
-    layers: int | None = None  #: layers to run, of those that the bundle has; None is all
-    truncate_dim: int | None = None  #: keep only the first numbers of each vector
-    on_long: "OnLong" = "warn"  #: what happens to text that is too long, see `SentenceEncoder.encode`
-    threads: int | None = None  #: texts to encode at once; None is all CPUs
-    space: str | None = None  #: another model's space to map vectors into, see `SentenceEncoder.encode`
+    layers: int | None = None
+    truncate_dim: int | None = None
+    on_long: "OnLong" = "warn"
+    threads: int | None = None
+    space: str | None = None
 
     def __post_init__(self) -> None:
         self._open()

@@ -101,11 +101,13 @@ def start_server(*options: str) -> Iterator[tuple[str, int]]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            said = process.stderr.readline()
-            started, stops, _ = said.partition("; Ctrl-C stops")
-            if not stops:
+            said = ""
+            for said in process.stderr:
+                if "; Ctrl-C stops" in said:
+                    break
+            else:
                 raise DataError(f"the server said {said.strip()!r}")
-            yield started.rpartition(" ")[2], process.pid
+            yield said.partition("; Ctrl-C stops")[0].rpartition(" ")[2], process.pid
         finally:
             process.terminate()
 

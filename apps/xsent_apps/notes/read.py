@@ -204,12 +204,14 @@ def _read_docx(content: bytes) -> Source:
         levels = _docx_levels(_part(content, "word/styles.xml"))
     except KeyError:  # there are none
         levels = {}
-    return Source(list(enumerate(_docx_lines(_part(content, "word/document.xml"), levels), 1)), [])
+    body = _part(content, "word/document.xml").find(f"{_W}body")
+    return Source(list(enumerate(_docx_lines(body, levels), 1)) if body is not None else [], [])
 
 
 def _read_odt(content: bytes) -> Source:
     """A text of OpenDocument."""
-    return Source(list(enumerate(_odt_lines(_part(content, "content.xml")), 1)), [])
+    body = _part(content, "content.xml").find(f"{_OFFICE}body")
+    return Source(list(enumerate(_odt_lines(body), 1)) if body is not None else [], [])
 
 
 def _part(document: bytes, name: str) -> "Element":

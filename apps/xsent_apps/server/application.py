@@ -174,7 +174,8 @@ class Workers:
                 for _ in range(min(self.threads, -(-len(items) // TURN))):
                     group.start_soon(take_turns)
         except ExceptionGroup as errors:
-            raise errors.exceptions[0] from None
+            first = errors.exceptions[0]
+            raise first from first.__cause__
         return [found[start] for start in sorted(found)]
 
 

@@ -183,7 +183,7 @@ def update_index(
     recover(path)
     if force or not (path.exists() and has_index(path)):
         _make_empty(path, encoder)
-    kept = "Indexed files are kept; the same command resumes."
+    kept = "Indexed files are kept; run the same again to resume."
     with only_writer(path), explain_write_errors(path, lambda: kept, "make room, then the same call goes on"):
         with closing(IndexDatabase(path, write=True)) as database:
             state = database.complete_state()

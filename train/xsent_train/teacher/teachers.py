@@ -90,7 +90,8 @@ class JoinedTeacher:
             self._vectors[member.name] = opened
         file = folder / f"joined-{self.identity}.safetensors"
         if not file.exists():
-            fit = dict(self._fitted(sample()))
+            # The file gets the memory as it lies.
+            fit = {name: np.ascontiguousarray(array) for name, array in self._fitted(sample()).items()}
             with atomic_file(file) as out:
                 out.write(save(fit))
         with as_data_error(file, CACHE_REMEDY):
