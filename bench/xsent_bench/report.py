@@ -221,12 +221,7 @@ GROUPS: Sequence[tuple[Any, ...]] = (  # group, title, text, what makes its tabl
         "others.",
         listing,
     ),
-    (
-        "scores",
-        "Scores by language",
-        "As in the table of systems, by language.",
-        listing,
-    ),
+    ("scores", "Scores by language", "As in the table of systems, by language.", listing),
     (
         "stored",
         "Dimensions and precision of vectors",

@@ -38,15 +38,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def path(layers: int) -> Path:
-    """The bundle with these layers."""
-    return given()[layers]
-
-
-@pytest.fixture(scope="session")
-def encoder(path: Path, layers: int) -> SentenceEncoder:
+def encoder(layers: int) -> SentenceEncoder:
     """An encoder of one sentence at a time."""
-    return SentenceEncoder(path, layers=layers, threads=1)
+    return SentenceEncoder(given()[layers], layers=layers, threads=1)
 
 
 @pytest.mark.parametrize("tokens", LENGTHS)
@@ -65,11 +59,12 @@ def test_tokenizer(benchmark: Benchmark, encoder: SentenceEncoder) -> None:
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
 @pytest.mark.parametrize("threads", sorted({1, available_cpus()}))
-def test_hundred_sentences(benchmark: Benchmark, path: Path, layers: int, threads: int) -> None:
+def test_hundred_sentences(benchmark: Benchmark, layers: int, threads: int) -> None:
     """A hundred sentences as long as real ones, on one thread and on all."""
-    benchmark(SentenceEncoder(path, layers=layers, threads=threads).encode, sentences(100))
+    benchmark(SentenceEncoder(given()[layers], layers=layers, threads=threads).encode, sentences(100))
 
 
-def test_opening(benchmark: Benchmark, path: Path, layers: int) -> None:
+def test_opening(benchmark: Benchmark, layers: int) -> None:
     """From a folder to the first vector, in a process that has all packages loaded."""
+    path = given()[layers]
     benchmark(lambda: SentenceEncoder(path, layers=layers, threads=1).encode("Anna"))
