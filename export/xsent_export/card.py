@@ -198,22 +198,27 @@ def scores(
     tests = [folder / name for name in [*TESTS, TOPICS]] if folder is not None else []
     for test in filter(Path.exists, tests):
         logger.info("scores: %s", test.name)
-        place = f"{TESTS_FOLDER}/{test.name}"
         try:
-            if test.name == TOPICS:
-                command = f"xsent classify evaluate {place} --columns {','.join(COLUMNS)} --train {ENGLISH}"
-                yield Score(command, accuracy_rows(transfer_from_english(encoder, test, languages)), SEEDS_NOTE)
-                continue
-            protocol = PROTOCOLS[TESTS[test.name]]
-            command, measured = f"xsent evaluate {TESTS[test.name]} {place}", protocol(encoder, test)
-            yield Score(command, measured.rows(), measured.note)
-            if test.name == "tatoeba" and len(dims) > 1 and isinstance(encoder, SentenceEncoder):
-                cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in dims}
-                rows = [{"dimensions": dim, **protocol(shorter, test).mean} for dim, shorter in cut.items()]
-                note = "The last row of each table, the mean of all languages."
-                yield Score(f"{command} --truncate-dim DIMENSIONS", rows, note)
+            yield from _measure(encoder, test, languages, dims)
         except DataError as error:
             logger.warning("no score: %s", error)
+
+
+def _measure(encoder: SupportsEncode, test: Path, languages: Sequence[str], dims: Sequence[int]) -> Iterator[Score]:
+    place = f"{TESTS_FOLDER}/{test.name}"
+    if test.name == TOPICS:
+        command = f"xsent classify evaluate {place} --columns {','.join(COLUMNS)} --train {ENGLISH}"
+        yield Score(command, accuracy_rows(transfer_from_english(encoder, test, languages)), SEEDS_NOTE)
+        return
+    task = TESTS[test.name]
+    command = f"xsent evaluate {task} {place}"
+    measured = PROTOCOLS[task](encoder, test)
+    yield Score(command, measured.rows(), measured.note)
+    if task == "tatoeba" and len(dims) > 1 and isinstance(encoder, SentenceEncoder):
+        cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in dims}
+        rows = [{"dimensions": dim, **PROTOCOLS[task](shorter, test).mean} for dim, shorter in cut.items()]
+        note = "The last row of each table, the mean of all languages."
+        yield Score(f"{command} --truncate-dim DIMENSIONS", rows, note)
 
 
 def render_card(
