@@ -16,7 +16,7 @@ import typer
 from numpy.typing import ArrayLike, NDArray
 
 from xsent import DataError, MissingExtraError, SentenceEncoder, cluster, name_clusters, nearest
-from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption
+from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption, VectorsOption
 from xsent.errors import require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
 from xsent.files.tables import TextSource, read_rows
@@ -45,7 +45,7 @@ def map_file(
         list[str] | None,
         typer.Option(metavar="NAME", help="A column to colour by, such as the language; or cluster, the default."),
     ] = None,
-    vectors: Annotated[Path | None, typer.Option(help="Vectors of TEXTS by xsent encode; default: made.")] = None,
+    vectors: VectorsOption = None,
     model: BundleOption = None,
     threads: ThreadsOption = None,
     force: ForceOption = False,

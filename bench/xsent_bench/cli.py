@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 
 from xsent.bundle import builtin_path
-from xsent.cli.options import BundleArgument, split_names
-from xsent.cli.terminal import one_line_errors
+from xsent.cli.options import BundleArgument, Program, split_names
 from xsent.errors import DataError, require_extra
 
 app = typer.Typer(
+    cls=Program,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -40,7 +40,6 @@ def numbers(text: str, least: int = 0) -> list[int]:
 
 
 @app.callback(invoke_without_command=True)
-@one_line_errors()
 @require_extra("bench")
 def whole_run(
     context: typer.Context,
@@ -70,7 +69,6 @@ def whole_run(
 
 
 @app.command(epilog="Example: xsent-bench peers --out runs/peers --eval DATA/eval")
-@one_line_errors()
 @require_extra("bench")
 def peers(
     out: Annotated[Path, typer.Option(help="Folder of the report and of the models with random weights.")],
@@ -93,7 +91,6 @@ def peers(
 
 
 @app.command(epilog="Example: xsent-bench tables docs/results/bench README.md docs/choosing.md")
-@one_line_errors()
 @require_extra("bench")
 def tables(
     report: Annotated[Path, typer.Argument(help="Folder of a report.")],

