@@ -26,19 +26,15 @@ def sentences(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "sentences.txt", TEXTS)
 
 
-def shrink(file: Path) -> None:
-    os.truncate(file, 170)
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "shrink": lambda file: os.truncate(file, 170),
+    "grow": lambda file: os.truncate(file, 40_000),
+    "replace": lambda file: write_lines(file.with_name("b.txt"), ["Anna sees Clara."] * 2_000).replace(file),
+    "remove": Path.unlink,
+}
 
 
-def grow(file: Path) -> None:
-    os.truncate(file, 40_000)
-
-
-def replace(file: Path) -> None:
-    write_lines(file.with_name("b.txt"), ["Anna sees Clara."] * 2_000).replace(file)
-
-
-@pytest.mark.parametrize("change", [shrink, grow, replace, Path.unlink])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_changing_input(run: Runner, mini_bundle: Path, tmp_path: Path, change: Callable[[Path], None]) -> None:
     file, write = write_lines(tmp_path / "a.txt", ["Anna sees Boris."] * 2_000), VectorOutput.write
 
@@ -71,13 +67,12 @@ NEW = ["--output", "a.npy"]
     ],
 )
 def test_every_format_and_precision(
-    run: Runner, mini_bundle: Path, sentences: Path, suffix: str | None, precision: Precision
+    run: Runner, encoder: SentenceEncoder, sentences: Path, suffix: str | None, precision: Precision
 ) -> None:
     if suffix == ".parquet":
         pytest.importorskip("pyarrow")
-    encoder = SentenceEncoder(mini_bundle)
     expected = encoder.encode(TEXTS, precision=precision, truncate_dim=16)
-    options = ["--precision", precision, "--truncate-dim", 16, "--model", mini_bundle]
+    options = ["--precision", precision, "--truncate-dim", 16, "--model", encoder.bundle.path]
     output = sentences.with_name(f"out{suffix}")
     source = [sentences, "--output", output] if suffix else ["-"]
     code, out, err = run("encode", *source, *options, stdin=sentences.read_text("utf-8"))

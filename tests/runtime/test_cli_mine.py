@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, assert_refused, write_lines
+from commands import Runner, assert_refused, edit_json, write_lines
 from conftest import sentences
 
 from xsent import SentenceEncoder
-from xsent.files.vectors import VectorMeta, vector_file
 
 TRANSLATIONS = {
     "The cat sleeps on the sofa.": "Le chat dort sur le canapé.",
@@ -60,13 +59,9 @@ def test_score_and_standard_input(run: Runner, trg: Path, tmp_path: Path) -> Non
     assert [row["score"] for row in rows] == pytest.approx([float(a @ b), 0, 1], abs=1e-6)
 
 
-def encode(path: Path, lines: list[str], precision: str = "float32", fingerprint: str | None = None) -> Path:
-    encoder = SentenceEncoder()
-    vectors = encoder.encode(lines, precision=precision)  # type: ignore[arg-type]
-    note = VectorMeta(fingerprint or encoder.fingerprint, encoder.dim, precision, normalized=True)
-    with vector_file(path, note) as writer:
-        for line, vector in zip(lines, vectors, strict=True):
-            writer.write(line, vector)
+def encode(run: Runner, path: Path, lines: list[str], precision: str = "float32") -> Path:
+    text = write_lines(path.with_suffix(".lines"), lines)
+    assert run("encode", text, "--output", path, "--precision", precision)[0] == 0
     return path
 
 
@@ -81,7 +76,7 @@ def test_empty_and_repeated_lines(run: Runner, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "float16"])
 def test_vectors_may_be_made_before(run: Runner, src: Path, trg: Path, tmp_path: Path, precision: str) -> None:
-    left, right = encode(tmp_path / "s.npy", ENGLISH, precision), encode(tmp_path / "t.npy", FRENCH, precision)
+    left, right = (encode(run, tmp_path / f"{lines[0]}.npy", lines, precision) for lines in (ENGLISH, FRENCH))
     _, expected, _ = run("mine", src, trg)
     for given in (["--src-vectors", left], ["--trg-vectors", right], ["--src-vectors", left, "--trg-vectors", right]):
         _, out, _ = run("mine", src, trg, *given)
@@ -115,9 +110,10 @@ def test_translations_are_printed_best_first(run: Runner, src: Path, trg: Path) 
 
 
 def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Path) -> None:
-    ours, short = encode(tmp_path / "s.npy", ENGLISH), encode(tmp_path / "short.npy", ENGLISH[:5])
-    other = encode(tmp_path / "t.npy", FRENCH, fingerprint="feedfeedfeedfeed")
-    bits, half = (encode(tmp_path / f"{form}.npy", ENGLISH, form) for form in ("binary", "float16"))
+    ours, short = encode(run, tmp_path / "s.npy", ENGLISH), encode(run, tmp_path / "short.npy", ENGLISH[:5])
+    other = encode(run, tmp_path / "t.npy", FRENCH)
+    edit_json(tmp_path / "t.npy.json", fingerprint="feedfeedfeedfeed")
+    bits, half = (encode(run, tmp_path / f"{form}.npy", ENGLISH, form) for form in ("binary", "float16"))
     both = f"feedfeedfeedfeed.*{SentenceEncoder().fingerprint}|{SentenceEncoder().fingerprint}.*feedfeedfeedfeed"
     for given, message in (
         (["--trg-vectors", other], both),

@@ -22,88 +22,6 @@ from xsent.errors import DataError, MissingExtraError
 from xsent.files.vectors import VectorMeta, VectorOutput, open_vectors, vector_file
 from xsent.precision import Vectors
 
-MANY = np.random.default_rng(0).normal(size=(300, 7)).astype(np.float32)
-SEVEN = VectorMeta("0123456789abcdef", 7, "float32", normalized=False)
-
-
-def save(path: Path, vectors: Vectors = MANY, note: VectorMeta = SEVEN) -> None:
-    with vector_file(path, note, force=True) as writer:
-        for row, vector in enumerate(vectors):
-            writer.write(f'"{row}" é', vector)
-
-
-@pytest.mark.parametrize("precision", ["float32", "float16", "int8", "uint8"])
-def test_parquet(tmp_path: Path, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("xsent.files.vectors.STEP", 128)
-    vectors = (MANY * 20).astype(precision)
-    note = VectorMeta("f", 56 if precision == "uint8" else 7, precision.replace("uint8", "binary"), normalized=True)
-    save(tmp_path / "a.parquet", vectors, note)
-    file = parquet.ParquetFile(tmp_path / "a.parquet")
-    assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [128, 128, 44]
-    table = file.read()
-    save(tmp_path / "b.parquet", MANY[:0])
-    assert parquet.read_table(tmp_path / "b.parquet").column_names == ["sentence", "vector"]
-    assert table["sentence"].to_pylist() == [f'"{row}" é' for row in range(300)]
-    assert np.array_equal(np.array(table["vector"].to_pylist(), precision), vectors)
-
-
-def test_empty_files_and_a_missing_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("a.npy", "a.f32"):
-        save(tmp_path / name, MANY[:0])
-        assert open_vectors(tmp_path / name).rows.shape == (0, 7)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    raises(MissingExtraError, r"pyarrow is not installed; pip install 'xsent\[parquet\]'", save, tmp_path / "a.parquet")
-    assert not list(tmp_path.glob("*.parquet*"))
-
-
-def header(rows: int) -> bytes:
-    """A NumPy file that claims to have so many."""
-    file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, 7)})
-    return file.getvalue() + bytes(8400)
-
-
-def test_damaged_files(tmp_path: Path) -> None:
-    for name, content, message in [
-        ("a.npy", -4, r"a.npy: damaged .*; encode the text again"),
-        ("a.npy", 0, r"a.npy: damaged"),
-        ("a.npy", b"no NumPy file" * 20, r"a.npy: damaged"),
-        ("a.npy", b"PK\5\6" + bytes(18), r"a.npy: damaged"),  # an archive without files
-        *(("a.npy", header(rows), r"a.npy: (damaged|float32 of shape)") for rows in (-300, 10**6, 2**62, 2**70)),
-        ("a.npy", None, r"a.npy: missing"),
-        ("a.f32", -3, r"damaged \(8,397 bytes are no whole number of vectors of 28"),
-        ("a.npy.json", None, r"a.npy.json: missing; it says which model made a.npy"),
-        ("a.npy.json", b'{"dim": 3}', r"a.npy.json: damaged"),
-        ("a.npy.json", {"precision": "binary", "dim": 8}, r"shape \[300, 7\], its note says binary of 8 dimensions"),
-        *(
-            ("a.npy.json", change, r"a.npy.json: damaged")
-            for change in ({"precision": "int4"}, {"precision": ["x"]}, {"dim": "8"}, {"dim": 0}, {"dim": True})
-        ),
-        ("a.jsonl", 10, r"a.jsonl: damaged"),
-    ]:
-        file, path = tmp_path / name, tmp_path / name.removesuffix(".json")
-        save(path)
-        whole = file.read_bytes()
-        file.unlink()
-        if isinstance(content, dict):
-            content = json.dumps({**json.loads(whole), **content}).encode()
-        if content is not None:
-            file.write_bytes(whole[:content] if isinstance(content, int) else content)
-        raises(DataError, message, open_vectors, path)
-
-
-@pytest.mark.parametrize("name", ["a.npy", "a.npy.json"])
-def test_pipes_and_folders_are_not_waited_for(tmp_path: Path, name: str) -> None:
-    save(tmp_path / "a.npy")
-    for make in (os.mkfifo, os.mkdir):
-        (tmp_path / name).unlink()
-        make(tmp_path / name)
-        raises(DataError, rf"{name}: damaged \(no plain file\)", open_vectors, tmp_path / "a.npy")
-        (tmp_path / name).rename(tmp_path / make.__name__)
-        (tmp_path / name).touch()
-
-
 FORMATS = ["a.npy", "a.f32", "a.jsonl", "a.parquet"]
 NOTE = VectorMeta("0123456789abcdef", 8, "float32", normalized=True)
 JOB: dict[str, object] = {"on_long": "warn"}
@@ -130,7 +48,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.npy"
 
 
-def write(path: Path, stop: int = ROWS, texts: list[str] = TEXTS, **options: Any) -> int:  # noqa: ANN401
+def write(
+    path: Path,
+    stop: int = ROWS,
+    texts: list[str] = TEXTS,
+    vectors: Vectors = VECTORS,
+    **options: Any,  # noqa: ANN401
+) -> int:
     """Write rows up to `stop`, there the process ends; returns the first row that was written."""
     if path.suffix == ".parquet":
         pytest.importorskip("pyarrow")
@@ -139,8 +63,82 @@ def write(path: Path, stop: int = ROWS, texts: list[str] = TEXTS, **options: Any
         for text in output.remaining(texts):
             if output.rows == stop:
                 raise Killed
-            output.write(text, VECTORS[output.rows])
+            output.write(text, vectors[output.rows])
         return first
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8", "uint8"])
+def test_parquet(tmp_path: Path, precision: str) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    vectors = (VECTORS * 20).astype(precision)
+    note = VectorMeta("f", 64 if precision == "uint8" else 8, precision.replace("uint8", "binary"), normalized=True)
+    texts = [f'"{row}" é' for row in range(ROWS)]
+    write(tmp_path / "a.parquet", texts=texts, vectors=vectors, note=note)
+    file = parquet.ParquetFile(tmp_path / "a.parquet")
+    assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [4, 4, 4, 1]
+    table = file.read()
+    write(tmp_path / "b.parquet", texts=[])
+    assert parquet.read_table(tmp_path / "b.parquet").column_names == ["sentence", "vector"]
+    assert table["sentence"].to_pylist() == texts
+    assert np.array_equal(np.array(table["vector"].to_pylist(), precision), vectors)
+
+
+def test_empty_files_and_a_missing_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.npy", "a.f32"):
+        write(tmp_path / name, texts=[])
+        assert open_vectors(tmp_path / name).rows.shape == (0, 8)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    message = r"pyarrow is not installed; pip install 'xsent\[parquet\]'"
+    with pytest.raises(MissingExtraError, match=message), vector_file(tmp_path / "a.parquet", NOTE):
+        pass
+    assert not list(tmp_path.glob("*.parquet*"))
+
+
+def header(rows: int) -> bytes:
+    """A NumPy file that claims to have so many."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, 8)})
+    return file.getvalue() + bytes(416)
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    for name, content, message in [
+        ("a.npy", -4, r"a.npy: damaged .*; encode the text again"),
+        ("a.npy", 0, r"a.npy: damaged"),
+        ("a.npy", b"no NumPy file" * 20, r"a.npy: damaged"),
+        ("a.npy", b"PK\5\6" + bytes(18), r"a.npy: damaged"),  # an archive without files
+        *(("a.npy", header(rows), r"a.npy: (damaged|float32 of shape)") for rows in (-300, 10**6, 2**62, 2**70)),
+        ("a.npy", None, r"a.npy: missing"),
+        ("a.f32", -3, r"damaged \(413 bytes are no whole number of vectors of 32"),
+        ("a.npy.json", None, r"a.npy.json: missing; it says which model made a.npy"),
+        ("a.npy.json", b'{"dim": 3}', r"a.npy.json: damaged"),
+        ("a.npy.json", {"precision": "binary", "dim": 8}, r"shape \[13, 8\], its note says binary of 8 dimensions"),
+        *(
+            ("a.npy.json", change, r"a.npy.json: damaged")
+            for change in ({"precision": "int4"}, {"precision": ["x"]}, {"dim": "8"}, {"dim": 0}, {"dim": True})
+        ),
+        ("a.jsonl", 10, r"a.jsonl: damaged"),
+    ]:
+        file, path = tmp_path / name, tmp_path / name.removesuffix(".json")
+        write(path, force=True)
+        whole = file.read_bytes()
+        file.unlink()
+        if isinstance(content, dict):
+            content = json.dumps({**json.loads(whole), **content}).encode()
+        if content is not None:
+            file.write_bytes(whole[:content] if isinstance(content, int) else content)
+        raises(DataError, message, open_vectors, path)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npy.json"])
+def test_pipes_and_folders_are_not_waited_for(tmp_path: Path, name: str) -> None:
+    write(tmp_path / "a.npy")
+    for make in (os.mkfifo, os.mkdir):
+        (tmp_path / name).unlink()
+        make(tmp_path / name)
+        raises(DataError, rf"{name}: damaged \(no plain file\)", open_vectors, tmp_path / "a.npy")
+        (tmp_path / name).rename(tmp_path / make.__name__)
+        (tmp_path / name).touch()
 
 
 @pytest.mark.parametrize("name", FORMATS)
