@@ -6,10 +6,8 @@ import re
 import shutil
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
-import typer
 from commands import Runner, assert_refused, edit_json
 
 import xsent
@@ -89,20 +87,3 @@ def test_table_or_json(
     report = json.loads(run(*command, "--json")[1])
     assert (report["task"], report["fingerprint"]) == (task, xsent.SentenceEncoder().fingerprint)
     assert report["rows"][-1].get("language", report["rows"][-1].get("kind")) == "mean"
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "line"), [(xsent.DataError("bad"), 1, "bad"), (KeyboardInterrupt(), 130, "")]
-)
-def test_commands_of_other_packages_end_in_one_line_too(
-    run: Runner, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, line: str
-) -> None:
-    app = typer.Typer()
-
-    @app.command()
-    def fail() -> None:
-        raise error
-
-    offered = {"fail": mock.Mock(**{"load.return_value": app})}
-    monkeypatch.setattr("xsent.cli.main._offered", lambda: offered)
-    assert run("fail") == (code, "", f"Error: {line or 'interrupted'}\n")

@@ -98,14 +98,11 @@ def test_options_of_words_and_scores_and_a_query_with_a_dash(run: Runner, made: 
     assert run(*search, "-k", 1, "--", "-Anna sees Boris.")[1].endswith("Anna sees Boris.\n")
 
 
-def test_another_model_no_index_and_bad_input_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:
+def test_another_model_and_no_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:
     model, folder = ("--model", mini_bundle), made.parent
     makes = f"{made} has vectors of {SentenceEncoder(mini_bundle).fingerprint}, the model makes "
     assert_refused(run("search", made, "Anna"), makes)
     assert_refused(run("search", folder, "Anna", *model), f"{folder}: not an index; make one with xsent index")
-    (folder / "bad.txt").write_bytes(b"good\ncaf\xe9\n")
-    assert_refused(run("index", folder / "bad.txt", folder / "bad.index", *model), "2: not UTF-8")
-    assert not list(folder.glob("*bad.index*"))
 
 
 def test_that_nothing_is_close_is_said_of_each_query(run: Runner, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from commands import edit_json, raises
 from texts import NOTES
 
-from xsent import BackendError, BundleError, FingerprintError, LongSentenceWarning, SentenceEncoder
+from xsent import BundleError, FingerprintError, LongSentenceWarning, SentenceEncoder
 from xsent.bundle import builtin_path
 from xsent.encoder import UnknownTextWarning
 
@@ -36,7 +36,6 @@ def test_shapes_and_forms_of_vectors(encoder: SentenceEncoder) -> None:
     assert np.array_equal(encoder.encode("Anna sees Boris.", truncate_dim=8, normalize_embeddings=False), raw[:8])
     half = encoder.encode(SENTENCES, precision="float16")
     assert half.dtype == np.float16 and np.array_equal(half, encoder.encode(SENTENCES).astype(np.float16))
-    assert not encoder.encode("").any() and not encoder.encode(["  \n"]).any()
     cosines = encoder.similarity(np.stack([raw, unit]), unit)
     assert cosines.shape == (2, 1) and np.allclose(cosines, 1, atol=1e-6)
 
@@ -110,7 +109,6 @@ def test_stream_is_read_as_it_is_used(mini_bundle: Path) -> None:
 def test_wrong_texts_options(encoder: SentenceEncoder) -> None:
     for given, arguments, message in [
         (["Anna"], {"truncate_dim": 0}, "truncate_dim = 0 must"),
-        (["Anna"], {"truncate_dim": 9999}, "truncate_dim = 9999 must"),
         (["Anna"], {"precision": "int4"}, "precision = 'int4' must"),
         (["Anna"], {"on_long": "cut"}, "on_long = 'cut' must"),
         (["Anna", b"Boris"], {}, r"sentence 2 .*expected str, got bytes"),
@@ -166,9 +164,6 @@ def test_long_sentences_are_counted_in_one_warning_or_an_error(
     with pytest.warns(LongSentenceWarning, match="1 of 2") as caught:
         list(encoder.encode_iter([LONG, "Anna"]))
     assert len(caught) == 1 and caught[0].filename == __file__
-    assert (encoder.count_tokens(""), encoder.count_tokens(" ")) == (0, 0)
-    with pytest.raises(ValueError, match=rf" {encoder.count_tokens(LONG):,} tokens, at most 64 fit"):
-        encoder.encode(LONG, on_long="error")
     for threads in (1, 2):  # the first one is named
         encode, texts = SentenceEncoder(encoder.bundle.path, threads=threads).encode, ["Anna"] * 40 + [LONG] * 20
         raises(ValueError, r"sentence 41 \(counted from 1\): .* tokens, at most 64", encode, texts, on_long="error")
@@ -189,13 +184,10 @@ def test_split_weighs_windows(most: int, count: int, encoder: SentenceEncoder, m
     total = sum(len(window) * encoder._backend.embed(window).astype(np.float64) for window in windows)
     vector = encoder.encode(LONG, on_long="split", normalize_embeddings=False)
     assert np.allclose(vector, total / len(ids), atol=1e-6)
-    assert np.array_equal(encoder.encode(SENTENCES, on_long="split"), encoder.encode(SENTENCES))
-    assert np.linalg.norm(encoder.encode("Anna " * 20_000, on_long="split")) == pytest.approx(1, abs=1e-5)
 
 
 def test_construction(mini_bundle: Path, tmp_path: Path, deep_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raises(ValueError, "threads = 0", SentenceEncoder, mini_bundle, threads=0)
-    raises(BackendError, r"available: .*onnx", SentenceEncoder, mini_bundle, backend="tpu")
     bundle = Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
     edit_json(bundle / "xsent.json", vocab_size=7)
     raises(BundleError, "pieces, the table", SentenceEncoder, bundle)
@@ -204,13 +196,13 @@ def test_construction(mini_bundle: Path, tmp_path: Path, deep_bundle: Path, monk
     assert SentenceEncoder(deep_bundle, layers=0, threads=2).threads == 2
 
 
-def test_an_encoder_travels_to_another_process_as_its_path(mini_bundle: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(mini_bundle, tmp_path / "moved"))
-    encoder = SentenceEncoder(folder, backend="numpy", threads=2)
+def test_an_encoder_travels_to_another_process_as_its_path(deep_bundle: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(deep_bundle, tmp_path / "moved"))
+    encoder = SentenceEncoder(folder, layers=1, backend="numpy", threads=2)
     packed = pickle.dumps(encoder)
     assert len(packed) < 1000
     again = pickle.loads(packed)
-    assert again.threads == 2
+    assert (again.threads, again.layers, again.fingerprint) == (2, 1, encoder.fingerprint)
     assert np.array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
     shutil.rmtree(folder)
     folder.symlink_to(builtin_path())

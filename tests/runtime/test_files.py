@@ -114,25 +114,22 @@ def test_only_line_feeds_end_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert list(read_lines("-")) == LINES
 
 
-def test_carriage_returns_marks_and_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_carriage_returns_marks_and_fields(tmp_path: Path) -> None:
     file = tmp_path / "a"
     for content, lines in [
         (b"one\r", ["one"]),
         (b"10%\r20%\rdone\nnext\r", ["10%\r20%\rdone", "next"]),
         (b"one\r\ntwo\r\n", ["one", "two"]),
+        (b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", ["one", "\ufefftwo"]),
+        (b"", []),
     ]:
         file.write_bytes(content)
         assert list(read_lines(file)) == lines
     for content in (b"one\rtwo\r\rfour\r", b"\xef\xbb\xbfone\rtwo"):  # an old file of Macintosh
         file.write_bytes(content)
         raises(DataError, "a: carriage returns alone end its lines; save it with line feeds", list, read_lines(file))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
-    assert list(read_lines("-")) == LINES
-    for content, lines in ((b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", ["one", "\ufefftwo"]), (b"", [])):
-        (tmp_path / "a").write_bytes(content)
-        assert list(read_lines(tmp_path / "a")) == lines
-    (tmp_path / "a").write_text("a\tb\nc\t\nonly\n")
-    rows = read_fields(tmp_path / "a", 2, "English, translation")
+    file.write_text("a\tb\nc\t\nonly\n")
+    rows = read_fields(file, 2, "English, translation")
     assert [next(rows), next(rows)] == [["a", "b"], ["c", ""]]
     raises(DataError, r"a:3: 1 fields, expected 2.*English, translation", next, rows)
 

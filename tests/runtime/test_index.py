@@ -31,8 +31,7 @@ def test_semantic_search_by_hand() -> None:
     found = semantic_search([[1, 0], [0, 2]], [[0, 1], [1, 1], [5, 0]], top_k=2)
     assert [[hit["corpus_id"] for hit in hits] for hits in found] == [[2, 1], [0, 1]]
     assert [hit["score"] for hit in found[0]] == pytest.approx([1, 0.5**0.5])
-    assert len(semantic_search([1, 0], [[0, 1], [1, 1]], top_k=10**12)[0]) == 2
-    raises(ValueError, "k = 0", semantic_search, [1, 0], [[1, 1]], top_k=0)
+    raises(ValueError, "top_k = 0", semantic_search, [1, 0], [[1, 1]], top_k=0)
 
 
 @settings(max_examples=20, deadline=None)
@@ -67,17 +66,6 @@ def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder, p
     index, numbers = replayed(path, np.random.default_rng(0).normal(size=(4100, 4)), force=True)
     asked = ["0", "2047", "2048", "4099"]  # of more rows than are read at once
     assert [hits[0].text for hits in index.search(numbers, asked, k=1)] == asked
-
-
-def test_another_encoder_is_refused(made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xsent.search.write.SAVE_EVERY", 4)
-    other: Any = Replay(np.eye(32))
-    both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
-    raises(FingerprintError, both, SearchIndex(made).search, other, ["1"])
-    raises(FingerprintError, both, extend_index, made, ["1"], other)
-    new = made.with_name("new")
-    raises(Stop, "^$", build_index, new, until(LINES, 40), encoder)
-    raises(FingerprintError, both, build_index, new, ["1"], other, resume=True)
 
 
 def database(folder: Path) -> Path:
@@ -137,10 +125,7 @@ def test_empty_lines_keep_their_numbers_and_find_nothing(made: Path, encoder: Se
     index = SearchIndex(made)
     (hits,) = index.search(encoder, ["Anna"], k=10**12)
     assert sorted(hit.line for hit in hits) == [line for line in range(1, 51) if line % 7]
-    assert all(hit.text == LINES[hit.line - 1] for hit in hits)
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert len(index) == 43
-    assert [len(hits) for hits in index.search(encoder, ["", "Anna"], k=3)] == [0, 3]
+    assert all(hit.text == LINES[hit.line - 1] for hit in hits) and len(index) == 43
     assert index.search(encoder, []) == []
     raises(ValueError, "k = 0", index.search, encoder, ["Anna"], k=0)
     raises(TypeError, "not one str", index.search, encoder, "Anna")
@@ -223,6 +208,9 @@ def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder) -> N
     partial = path.with_name(".notes.index.partial")
     before = contents(partial)
     message = "does not begin with the 32 lines that were read before"
+    other: Any = Replay(np.eye(32))
+    both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
+    raises(FingerprintError, both, build_index, path, LINES, other, resume=True)
     for lines in (["Boris", *LINES[1:]], LINES[:31], []):
         raises(DataError, message, build_index, path, lines, encoder, resume=True)
         assert contents(partial) == before

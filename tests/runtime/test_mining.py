@@ -154,13 +154,17 @@ def test_every_way_agrees_with_the_method(sizes: tuple[int, ...], margin: Margin
 
 
 @pytest.mark.parametrize(("retrieval", "sizes"), [("fwd", (40, 15)), ("bwd", (15, 40))])
-def test_one_to_one_uses_no_sentence_twice(retrieval: Retrieval, sizes: tuple[int, int]) -> None:
+def test_one_to_one_uses_no_sentence_twice(
+    retrieval: Retrieval, sizes: tuple[int, int], capsys: pytest.CaptureFixture[str]
+) -> None:
     src, trg = corpus(*sizes)
     often = mine_bitext(src, trg, retrieval=retrieval)
-    once = mine_bitext(src, trg, retrieval=retrieval, one_to_one=True)
+    once = mine_bitext(src, trg, retrieval=retrieval, one_to_one=True, show_progress_bar=True)
+    assert "1 of 1 blocks" in capsys.readouterr().err
     assert len(often) == 40 and listed(once)[0] == listed(often)[0]
     assert len(set(once.src)) == len(set(once.trg)) == len(once)
     assert set(listed(once)) < set(listed(often))
+    assert listed(mine_bitext(src, trg, retrieval=retrieval, threshold=float(often.scores[7]))) == listed(often)[:8]
 
 
 @pytest.mark.parametrize("retrieval", get_args(Retrieval))
@@ -177,18 +181,6 @@ def test_empty_sentences_take_no_part(retrieval: Retrieval) -> None:
     found = mine_bitext(src, trg, retrieval=retrieval, src_rows=src_rows, trg_rows=trg_rows)
     alone = mine_bitext(src[src_rows], trg[trg_rows], retrieval=retrieval)
     assert listed(found) == [(src_rows[i], trg_rows[j]) for i, j in listed(alone)]
-
-
-def test_translations_are_found_and_a_threshold_keeps_what_reaches_it(capsys: pytest.CaptureFixture[str]) -> None:
-    src, trg = corpus(200, 150)
-    order = np.random.default_rng(1).permutation(150)
-    found = mine_bitext(src, trg[order], threshold=1.2, show_progress_bar=True)
-    assert "1 of 1 blocks" in capsys.readouterr().err
-    assert len(found) > 80
-    assert np.mean([i == order[j] for i, j in listed(found)]) > 0.9
-    kept = mine_bitext(src, trg[order], threshold=float(found.scores[7]))
-    assert listed(kept) == listed(found)[:8]
-    assert len(mine_bitext(src, trg, threshold=1e9)) == 0
 
 
 @pytest.mark.parametrize("find", [mine_bitext, align_documents, margin_scores, PairScorer])

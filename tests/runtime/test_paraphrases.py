@@ -89,7 +89,6 @@ def test_the_command_prints_groups_and_pairs(run: Runner, tmp_path: Path) -> Non
     assert run("duplicates", text, "--vectors", vectors)[1] == out
     text.write_text("The cat sleeps.\nIt rains in Paris.\n")
     assert_refused(run("duplicates", text), f"no duplicates in {text}: no pair reaches the threshold 1.25")
-    text = tmp_path / "text.txt"
     text.write_text("Smoking is allowed here.\nSmoking is forbidden here.\nRauchen ist hier verboten.\n")
     code, out, err = run("duplicates", text)
     assert code == 0 and [line.split("\t")[1] for line in out.splitlines()] == ["2", "3"]

@@ -74,7 +74,7 @@ def test_one_inside_and_as_before_outside_also_after_an_error(one_thread: OneThr
     with pytest.raises(ValueError, match="matmul"), one_thread:
         np.ones((2, 3)) @ np.ones((2, 3))
     assert one_thread.threads() == before
-    before, inside = one_thread.threads(), threading.Barrier(4)
+    inside = threading.Barrier(4)
 
     def work(_: int) -> int:
         with one_thread:

@@ -165,7 +165,6 @@ def test_what_is_refused(path: Path, encoder: SentenceEncoder) -> None:
     raises(ValueError, "document 'a': line 0; they are counted from 1", update_index, path, early, REPLAY)
     update_index(path, [document("a", "5")], REPLAY)
     assert texts(path)["a"] == ["5"]
-    raises(ValueError, "k = 0 must be at least 1", SearchIndex(path).search, REPLAY, ["1"], k=0, words=True)
 
 
 def test_an_update_closes_what_it_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
