@@ -29,7 +29,6 @@ STRANGE = [
 
 @pytest.fixture
 def bundle(mini_bundle: Path, tmp_path: Path) -> Path:
-    """A copy that a test may damage."""
     return Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
 
 

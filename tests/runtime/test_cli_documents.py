@@ -44,7 +44,6 @@ def sources(tmp_path: Path) -> dict[str, Path]:
 
 @pytest.fixture
 def both(sources: dict[str, Path]) -> tuple[object, ...]:
-    """What aligns the two."""
     return ("align", *sources.values(), "--languages", "en,fr", "--sentences")
 
 

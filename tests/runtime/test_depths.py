@@ -35,7 +35,6 @@ FEW = {"tolerance": 20.0}  # of few pairs
 
 @pytest.fixture(scope="module")
 def exact(deep_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The float32 bundle."""
     out = tmp_path_factory.mktemp("exact") / "bundle"
     return export(deep_checkpoint, out, ExportOptions(precision="float32", **FEW)).path
 
@@ -92,7 +91,6 @@ def test_what_a_bundle_lacks_is_one_line(deep_bundle: Path, mini_bundle: Path) -
 
 @pytest.fixture
 def bundle(deep_bundle: Path, tmp_path: Path) -> Path:
-    """A copy that a test may damage."""
     return Path(shutil.copytree(deep_bundle, tmp_path / "bundle"))
 
 
@@ -179,8 +177,6 @@ def test_other_tools_get_a_readout(kind: str, depth: int, deep_checkpoint: Path,
 def test_openvino_has_all_layers_alone(deep_checkpoint: Path, tmp_path: Path) -> None:
     pytest.importorskip("openvino")
     bundle = export(deep_checkpoint, tmp_path / "out", ExportOptions("openvino", "float32", **FEW)).path
-    found = SentenceEncoder(bundle, backend="openvino").encode(TEXTS[:2])
-    assert (found * SentenceEncoder(bundle).encode(TEXTS[:2])).sum(axis=1).min() > 0.995
     verify(bundle, "openvino")
     with pytest.raises(BackendError, match="has all 2 layers alone; leave layers=1 out"):
         SentenceEncoder(bundle, layers=1, backend="openvino")

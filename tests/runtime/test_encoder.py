@@ -23,7 +23,6 @@ SENTENCES = ["Anna sees Boris.", "", "David voit Elena", "Clara", "Anna 漢字 a
 def test_shapes_and_forms_of_vectors(encoder: SentenceEncoder) -> None:
     assert encoder.encode("Anna").shape == (encoder.dim,)
     assert encoder.encode(["Anna"]).shape == (1, encoder.dim)
-    assert encoder.encode(SENTENCES).shape == (len(SENTENCES), encoder.dim)
     assert encoder.encode(text for text in SENTENCES[:3]).shape == (3, encoder.dim)
     assert encoder.encode([]).shape == (0, encoder.dim)
     assert encoder.encode([], truncate_dim=3).shape == (0, 3)
@@ -36,8 +35,6 @@ def test_shapes_and_forms_of_vectors(encoder: SentenceEncoder) -> None:
     assert np.array_equal(encoder.encode("Anna sees Boris.", truncate_dim=8, normalize_embeddings=False), raw[:8])
     half = encoder.encode(SENTENCES, precision="float16")
     assert half.dtype == np.float16 and np.array_equal(half, encoder.encode(SENTENCES).astype(np.float16))
-    cosines = encoder.similarity(np.stack([raw, unit]), unit)
-    assert cosines.shape == (2, 1) and np.allclose(cosines, 1, atol=1e-6)
 
 
 @pytest.mark.parametrize(("builtin", "backend"), [(True, "onnx"), (False, "onnx"), (False, "numpy")])

@@ -26,13 +26,6 @@ FRENCH = ["cba", "dcb", "edc", "fed", "gfe"]
 TEXTS = ["The cat sleeps.", "Pay the rent before the first.", ""]
 
 
-def write(folder: Path, **lines: list[str]) -> Path:
-    """Files by the language of their names."""
-    for name, content in lines.items():
-        write_lines(folder / f"{name}.txt", content)
-    return folder
-
-
 def test_tatoeba_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     (tmp_path / "en-xx.tsv").write_text("ab\tba\ncd\tdc\nef\teg\n")
@@ -77,7 +70,9 @@ def test_xsim_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     raises(ValueError, "5 and 4 sentences are not parallel", xsim_errors, np.eye(5), np.eye(4, 5))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     (tmp_path / "README.md").write_text("about")
-    write(tmp_path, en=ENGLISH, fr=FRENCH, de=[*FRENCH[1::-1], *FRENCH[2:]])  # the first two are swapped
+    swapped = [*FRENCH[1::-1], *FRENCH[2:]]
+    for name, lines in (("en", ENGLISH), ("fr", FRENCH), ("de", swapped)):
+        write_lines(tmp_path / f"{name}.txt", lines)
     result = xsim(Letters(), tmp_path)
     assert result.rows() == [
         {"language": "de", "sentences": 5, "xx_en": 40.0, "en_xx": 40.0},
@@ -105,7 +100,7 @@ def test_spearman_contrasts_by_hand(tmp_path: Path) -> None:
     result = sts(Angles(), tmp_path)
     assert result.scores == {"en": {"pairs": 3, "spearman": pytest.approx(1)}}
     assert result.rows()[-1] == {"language": "mean", "spearman": pytest.approx(1)}
-    file = write(tmp_path, c=[NAMED, *CHANGED, "numbers\tA\tfr\t10\t80"]) / "c.txt"
+    file = write_lines(tmp_path / "c.txt", [NAMED, *CHANGED, "numbers\tA\tfr\t10\t80"])
     assert contrasts(Angles(), file).rows() == [
         {"kind": "order", "sentences": 4, "de": 100.0, "fr": 50.0, "mean": 62.5},
         {"kind": "numbers", "sentences": 1, "fr": 100.0, "mean": 100.0},
@@ -128,7 +123,7 @@ PARTNERED = [  # 30 and 40 are as near as 30 and 20
 
 
 def test_the_partner_must_be_nearer_than_all_others_of_its_language(tmp_path: Path) -> None:
-    file = write(tmp_path, w=[*PARTNERED, *WORDS]) / "w.txt"
+    file = write_lines(tmp_path / "w.txt", [*PARTNERED, *WORDS])
     assert words(Angles(), file).rows() == [  # without what is Italian, which they do not know
         {"kind": "form", "words": 4, "de": 100.0, "en": 100.0, "fr": 50.0, "mean": 75.0},
         {"kind": "translation", "words": 3, "en": 100.0, "fr": 50.0, "mean": pytest.approx(200 / 3)},

@@ -27,7 +27,6 @@ def document(name: str, *texts: str, stamp: str = "1") -> Document:
 
 
 def texts(path: Path) -> dict[str, list[str]]:
-    """What an index holds, by document."""
     found: dict[str, list[str]] = {}
     for passage, _ in SearchIndex(path).passages():
         found.setdefault(passage.source, []).append(passage.text)

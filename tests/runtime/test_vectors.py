@@ -48,13 +48,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.npy"
 
 
-def write(
-    path: Path,
-    stop: int = ROWS,
-    texts: list[str] = TEXTS,
-    vectors: Vectors = VECTORS,
-    **options: Any,  # noqa: ANN401
-) -> int:
+def write(path: Path, stop: int = ROWS, texts: list[str] = TEXTS, rows: Vectors = VECTORS, **options: Any) -> int:  # noqa: ANN401
     """Write rows up to `stop`, there the process ends; returns the first row that was written."""
     if path.suffix == ".parquet":
         pytest.importorskip("pyarrow")
@@ -63,7 +57,7 @@ def write(
         for text in output.remaining(texts):
             if output.rows == stop:
                 raise Killed
-            output.write(text, vectors[output.rows])
+            output.write(text, rows[output.rows])
         return first
 
 
@@ -73,7 +67,7 @@ def test_parquet(tmp_path: Path, precision: str) -> None:
     vectors = (VECTORS * 20).astype(precision)
     note = VectorMeta("f", 64 if precision == "uint8" else 8, precision.replace("uint8", "binary"), normalized=True)
     texts = [f'"{row}" é' for row in range(ROWS)]
-    write(tmp_path / "a.parquet", texts=texts, vectors=vectors, note=note)
+    write(tmp_path / "a.parquet", texts=texts, rows=vectors, note=note)
     file = parquet.ParquetFile(tmp_path / "a.parquet")
     assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [4, 4, 4, 1]
     table = file.read()
