@@ -39,11 +39,13 @@ TEXTS = ["Anna sees Boris.", "", "Clara", "David voit Elena"] * 9
 
 
 @pytest.mark.parametrize("backend", ["onnx", "numpy"])
-def test_threads_may_open_and_close_encoders(mini_bundle: Path, backend: str) -> None:
+def test_threads_may_open_share_and_close_encoders(mini_bundle: Path, backend: str) -> None:
     expected = SentenceEncoder(mini_bundle, backend=backend, threads=1).encode(TEXTS)
+    shared = SentenceEncoder(mini_bundle, backend=backend, threads=3)
 
     def agrees(threads: int) -> bool:
-        same = np.array_equal(SentenceEncoder(mini_bundle, backend=backend, threads=threads).encode(TEXTS), expected)
+        own = SentenceEncoder(mini_bundle, backend=backend, threads=threads)
+        same = all(np.array_equal(encoder.encode(TEXTS), expected) for encoder in (own, shared))
         gc.collect()
         return same
 

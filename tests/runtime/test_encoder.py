@@ -3,7 +3,6 @@
 import pickle
 import re
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 from pathlib import Path
 
@@ -35,21 +34,6 @@ def test_shapes_and_forms_of_vectors(encoder: SentenceEncoder) -> None:
     assert np.array_equal(encoder.encode("Anna sees Boris.", truncate_dim=8, normalize_embeddings=False), raw[:8])
     half = encoder.encode(SENTENCES, precision="float16")
     assert half.dtype == np.float16 and np.array_equal(half, encoder.encode(SENTENCES).astype(np.float16))
-
-
-@pytest.mark.parametrize(("builtin", "backend"), [(True, "onnx"), (False, "onnx"), (False, "numpy")])
-def test_company_order_threads_and_many_callers_change_no_bit(mini_bundle: Path, builtin: bool, backend: str) -> None:
-    model = builtin_path() if builtin else mini_bundle
-    encoder, parallel = (SentenceEncoder(model, backend=backend, threads=threads) for threads in (1, 3))
-    alone = np.stack([encoder.encode(text) for text in SENTENCES])
-    order = np.random.default_rng(0).permutation(len(SENTENCES))
-    shuffled = [SENTENCES[i] for i in order]
-    for one in (encoder, parallel):
-        with ThreadPoolExecutor(32) as callers:
-            parts = [slice(start, start + 20) for start in range(0, 64, 2)]
-            for part, vectors in zip(parts, callers.map(one.encode, [shuffled[part] for part in parts]), strict=True):
-                assert np.array_equal(vectors, alone[order[part]])
-    assert np.array_equal(np.stack(list(parallel.encode_iter(shuffled))), alone[order])
 
 
 GEORGIAN = "კატას სძინავს ხალიჩაზე ფანჯარასთან."

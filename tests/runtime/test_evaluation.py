@@ -1,6 +1,5 @@
 """Evaluation protocols on made-up files, with encoders whose vectors are written down."""
 
-import json
 import lzma
 from collections import Counter
 from collections.abc import Callable
@@ -143,7 +142,6 @@ def test_an_encoder_among_the_vectors_of_another_by_hand(tmp_path: Path) -> None
     assert row["cosine_across"] == pytest.approx(np.cos(np.radians([25, 25, 44, 25])).mean())
     assert mean == {key: value for key, value in row.items() if key in mean} | {"language": "mean"}
     assert "English encoded by the other model" in result.note
-    json.dumps(result.rows())
     (row, _) = space(Angles(), angles, ["fr"], english_by=Angles()).rows()
     assert row["cosine_english"] == pytest.approx(1)
     with pytest.raises(ValueError, match=r"vectors have 2 numbers, those of the model for English 3; .* `xsent info`"):

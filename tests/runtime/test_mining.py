@@ -60,7 +60,7 @@ def test_pairs_score_as_in_the_whole_matrix(monkeypatch: pytest.MonkeyPatch, tmp
     assert one.score(np.array([0]), np.array([0])) == pytest.approx(0.6)
 
 
-def test_a_threshold_by_hand_and_among_wrong_pairs() -> None:
+def test_a_threshold_by_hand_and_wrong_pairs() -> None:
     scores = [0.25, 1.0, 0.5, 0.125]
     wrong = np.concatenate([np.full(9, 0.5), np.full(40, 0.2), np.zeros(50)])
     # (49 + 1) · 4 / 100 = 2 wrong are expected among the 4 that reach 0.125, (9 + 1) · 4 / 100 = 0.4 among 3 at 0.25
@@ -75,12 +75,6 @@ def test_a_threshold_by_hand_and_among_wrong_pairs() -> None:
         assert found.precision == pytest.approx(estimate)
     left, other = shuffled_pairs(np.arange(1000), np.arange(1000))
     assert len(left) == 100_000 and (left != other).all()
-    random = np.random.default_rng(0)
-    right, wrong = (random.normal(mean, 1, count).astype(np.float32) for mean, count in ((3, 2000), (0, 1000)))
-    found = calibrate(np.concatenate([right, wrong]), random.normal(0, 1, 30_000), 0.95)
-    accepted = [int((side >= found.threshold).sum()) for side in (right, wrong)]
-    assert sum(accepted) == found.accepted
-    assert accepted[0] / sum(accepted) >= 0.95 and accepted[0] > 1000
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,6 +1,5 @@
 """Labelled files, and heads tested across languages."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +74,6 @@ def test_transfer_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert (cell.train, cell.test, cell.accuracy, cell.deviation) == ("lower", "lower", 100, 0)
     assert other.confusion.tolist() == [[[1, 0, 0], [1, 1, 0]]] * 2  # AAB is more a than b
     assert other.accuracy == pytest.approx(200 / 3)
-    json.dumps(other.row())
     _, cells = transfer(Letters(), {"x": LOWER, "y": LOWER}, {"x": LOWER, "y": LOWER}, seeds=1)
     assert [(cell.train, cell.test) for cell in cells] == [("x", "x"), ("x", "y"), ("y", "x"), ("y", "y")]
     pairs = Examples("pairs.tsv", ["a", "b"] * 3, ["a", "b"] * 6)
