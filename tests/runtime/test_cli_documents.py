@@ -8,27 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import Runner, assert_refused
+from conftest import sentences
 
 from xsent.documents.encoder import DocumentEncoder
 from xsent.encoder import SentenceEncoder
 from xsent.files.vectors import open_vectors
 from xsent.mining.bitext import align_documents
 
-NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry")
-WORDS = {"en": ("and", "sees"), "fr": ("et", "voit")}
+LANGUAGES = ("en", "fr")
 
 Call = Callable[..., tuple[int, str, str]]
 
 
 def documents(language: str) -> list[list[str]]:
     """28 documents of two sentences each, parallel."""
-    und, sees = WORDS[language]
-    pairs = [(a, b) for i, a in enumerate(NAMES) for b in NAMES[i + 1 :]]
-    return [[f"{a} {sees} {b}.", f"{b} {und} {a} {und} {a}."] for a, b in pairs]
+    texts = sentences(language)
+    return [[texts[place], texts[place + 5]] for place in range(28)]
 
 
 def write_sentences(path: Path, texts: list[list[str]]) -> Path:
-    path.write_text("\n\n".join("\n".join(sentences) for sentences in texts) + "\n", encoding="utf-8")
+    path.write_text("\n\n".join(map("\n".join, texts)) + "\n", encoding="utf-8")
     return path
 
 
@@ -39,7 +38,7 @@ def call(run: Runner, mini_bundle: Path) -> Call:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> dict[str, Path]:
-    return {code: write_sentences(tmp_path / f"news.{code}", documents(code)) for code in WORDS}
+    return {code: write_sentences(tmp_path / f"news.{code}", documents(code)) for code in LANGUAGES}
 
 
 @pytest.fixture
@@ -48,8 +47,8 @@ def both(sources: dict[str, Path]) -> tuple[object, ...]:
 
 
 def test_align_prints_score_and_names_and_the_recall(call: Call, both: tuple[object, ...], mini_bundle: Path) -> None:
-    encoder = DocumentEncoder(SentenceEncoder(mini_bundle)).fit({code: documents(code) for code in WORDS})
-    pairs = align_documents(*(encoder.encode(documents(code), code) for code in WORDS))
+    encoder = DocumentEncoder(SentenceEncoder(mini_bundle)).fit({code: documents(code) for code in LANGUAGES})
+    pairs = align_documents(*(encoder.encode(documents(code), code) for code in LANGUAGES))
     right = sum(pair.a == pair.b for pair in pairs)
     assert right > 14
     lines = [f"{pair.score:.6f}\t{pair.a + 1}\t{pair.b + 1}\n" for pair in pairs]
@@ -64,10 +63,10 @@ def test_align_prints_score_and_names_and_the_recall(call: Call, both: tuple[obj
 
 def test_align_folders_by_the_names_of_files(call: Call, tmp_path: Path) -> None:
     pytest.importorskip("sentencex")
-    for code in WORDS:
+    for code in LANGUAGES:
         (tmp_path / code).mkdir()
-        for number, sentences in enumerate(documents(code)):
-            (tmp_path / code / f"story{number}.txt").write_text(" ".join(sentences))
+        for number, texts in enumerate(documents(code)):
+            (tmp_path / code / f"story{number}.txt").write_text(" ".join(texts))
         (tmp_path / code / "empty.txt").write_text("\n")
         (tmp_path / code / "other.md").write_text("not a document")
     code, out, err = call("align", tmp_path / "en", tmp_path / "fr", "--languages", "en,fr")
@@ -106,7 +105,7 @@ def test_embed_with_what_was_fitted(
 def test_embed_alone_writes_names_and_warns_of_empty_documents(call: Call, tmp_path: Path) -> None:
     pytest.importorskip("sentencex")
     source = tmp_path / "news.en"
-    source.write_text("\n".join([*(" ".join(sentences) for sentences in documents("en")), ""]) + "\n")
+    source.write_text("\n".join([*map(" ".join, documents("en")), ""]) + "\n")
     warning = "Warning: 1 of 29 documents are empty; their vectors are zero\n"
     written = f"{tmp_path / 'en.jsonl'}: 29 vectors of 32 numbers\n"
     assert call("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl") == (0, "", warning + written)

@@ -1,5 +1,6 @@
 """What people see of a command: how it ends, progress, tables."""
 
+import errno
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ def test_expected(capsys: pytest.CaptureFixture[str]) -> None:
         (BundleError("x: missing;\n copy it"), 1, "Error: x: missing; copy it\n"),
         (DataError("\x1b]0;a\x07.npy:\x9b2J\u202eb"), 1, "Error: \\x1b]0;a\\x07.npy:\\x9b2J\\u202eb\n"),
         (ValueError("a" * 2000 + "b" * 2000), 1, f"Error: {'a' * 1000} … {'b' * 1000}\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "Error: No space left on device\n"),
         (TypeError("expected str"), 1, "Error: expected str\n"),
         (BrokenPipeError(), 1, ""),
         (KeyboardInterrupt(), 130, "Error: interrupted\n"),
