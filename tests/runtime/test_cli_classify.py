@@ -52,7 +52,7 @@ def test_fit(run: Runner, folder: Path) -> None:
     assert run(*fit, file, folder / "c.npz")[2] == advice
     assert run(*fit, file, folder / "d.npz", "--balanced")[2] == ""
     rows = [line.replace("\t", ",") for line in train.read_text().splitlines()]
-    table = write_lines(folder / "labelled.csv", ["topic,text", *rows, ",Nobody knows.", "money,"])
+    table = write_lines(folder / "labelled.csv", ["topic,text", *rows, ",Nobody knows.", "money, "])
     code, out, err = run(*fit, table, folder / "e.npz", "--columns", "topic,text")
     assert (code, err) == (0, "Warning: 2 of 14 rows have no label or no text; they are left out\n")
     assert "3 labels from 12 examples" in out

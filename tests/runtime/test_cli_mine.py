@@ -127,7 +127,6 @@ def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Pa
 
 def test_what_cannot_be_done(run: Runner, src: Path) -> None:
     for command, target, arguments, message in [
-        ("mine", FRENCH, ["-k", 7], "k = 7 neighbours, but one side has only 6"),
         ("mine", FRENCH, ["--threshold", 99], "no pairs of .*the best scores"),
         ("mine", [], [], "empty"),
         ("mine", ["", " "], [], "no sentences"),

@@ -51,7 +51,7 @@ def test_xsr_by_hand(tmp_path: Path) -> None:
     assert (score["queries"], score["en_xx_candidates"], score["xx_en_candidates"]) == (3, 6, 4)
     assert score["en_xx"] == pytest.approx(200 / 3) == result.mean["en_xx"]  # "gh" finds a distractor
     assert score["xx_en"] == 100
-    assert "only the rows' English" in result.note and "Europarl" in result.note
+    assert "Europarl" in result.note
 
 
 def test_xsim_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,7 +141,6 @@ def test_an_encoder_among_the_vectors_of_another_by_hand(tmp_path: Path) -> None
     assert row["cosine_english"] == pytest.approx(np.cos(np.radians(15)))
     assert row["cosine_across"] == pytest.approx(np.cos(np.radians([25, 25, 44, 25])).mean())
     assert mean == {key: value for key, value in row.items() if key in mean} | {"language": "mean"}
-    assert "English encoded by the other model" in result.note
     (row, _) = space(Angles(), angles, ["fr"], english_by=Angles()).rows()
     assert row["cosine_english"] == pytest.approx(1)
     with pytest.raises(ValueError, match=r"vectors have 2 numbers, those of the model for English 3; .* `xsent info`"):
