@@ -66,12 +66,6 @@ def test_the_worst_language_decides(cosine: float, after: float, message: str) -
         Parity({"de": good, "fr": few}, Budget()).check()
 
 
-def test_of_a_table_in_4_bits_the_table_is_to_blame(mini_checkpoint: Path, tmp_path: Path) -> None:
-    options = ExportOptions(precision="int4-table", least_cosine=0.9999)
-    with pytest.raises(ParityError, match=r"mean cosine .*; --int8 keeps 8 bits for the table; de: P@1 of 9 pairs"):
-        export(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
-
-
 Damage = Callable[[Vectors, Vectors], tuple[Vectors, Vectors]]
 one_bit_less: Damage = lambda numbers, scales: ((2 * np.rint(numbers / 2)).astype(np.int8), scales)  # noqa: E731
 three_values: Damage = lambda numbers, scales: (numbers.clip(-1, 1), scales)  # noqa: E731

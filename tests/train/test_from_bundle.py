@@ -14,7 +14,7 @@ from onnx import numpy_helper
 
 from xsent.bundle import MANIFEST, TABLE, Bundle, Trained, builtin_path, compute_fingerprint
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError, DataError
+from xsent.errors import BundleError
 from xsent_export.export import export
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec, ExportOptions, Precision, trained_depths, trained_dims
@@ -94,17 +94,6 @@ def test_the_bundle_that_ships(tmp_path: Path) -> None:
     texts = ["The cat sleeps.", "Le chat dort près de la fenêtre."]
     cosines = (CheckpointEncoder(checkpoint).encode(texts) * SentenceEncoder(threads=1).encode(texts)).sum(axis=1)
     assert cosines.min() > 0.99
-
-
-def test_4_bits_are_not_forced_on_what_cannot_have_them(mini_checkpoint: Path) -> None:
-    read = load_checkpoint(mini_checkpoint)
-    read = replace(read, about={**read.about, "precision": "int4-table"})
-    assert [ExportOptions(precision=asked).spec(read).precision for asked in (None, "int8")] == ["int4-table", "int8"]
-    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [15]}]
-    odd = replace(read, about={**read.about, "recipe": {"stages": stages}})
-    assert ExportOptions(dim=15).spec(odd).precision == "int8"
-    with pytest.raises(DataError, match="--int4-table needs an even number"):
-        ExportOptions(dim=15, precision="int4-table").spec(odd)
 
 
 def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
