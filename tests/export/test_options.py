@@ -80,7 +80,11 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
         ({"tests": Path("nowhere")}, "", "no tests; expected a folder with one of tatoeba, xsr, flores"),
         # pieces are blamed before layers, and a table in 4 bits before either
         ({"languages": ["en", "fr"]}, "Anna\n", "fr mean cosine .*; nothing was written; a larger --sample"),
-        ({"precision": "int4-table", "least_cosine": 0.9999}, "", "mean cosine .*; --int8 keeps .*; de: P@1 of 9 pairs"),
+        (
+            {"precision": "int4-table", "least_cosine": 0.9999},
+            "",
+            "mean cosine .*; --int8 keeps .*; de: P@1 of 9 pairs",
+        ),
     ],
 )
 def test_what_cannot_be_made_or_measured_or_lost_too_much_is_refused(
