@@ -14,7 +14,7 @@ import sentencepiece as spm
 from commands import edit_json
 from numpy.typing import NDArray
 from toy import toy_pairs
-from trainings import Says
+from trainings import Says, look
 
 from xsent.errors import DataError
 from xsent_train.data.corpus import Pair
@@ -23,14 +23,9 @@ from xsent_train.teacher import vectors as making
 from xsent_train.teacher.teacher import Teacher, open_teacher
 from xsent_train.teacher.vectors import TeacherVectors, teacher_vectors
 
-DIM = 24
+DIM = 6
 ABOUT = {"teacher": "0123456789abcdef", "store": "k", "side": "english"}
 PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
-
-
-def look(text: str) -> NDArray[np.float32]:
-    vector = np.random.default_rng(list(text.encode())).normal(size=DIM).astype(np.float32)
-    return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
 @pytest.fixture
