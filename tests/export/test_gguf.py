@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from commands import raises
 from conftest import MakeCheckpoint, MakeEncoder, save_encoder, sentences
 from texts import multilingual, train_tokenizer
 
@@ -79,8 +80,7 @@ def test_a_map_of_characters_is_read_and_written(tokenizer_of_scripts: Path) -> 
 
 def test_another_kind_of_tokenizer_is_refused_with_the_number_of_strings(tmp_path: Path) -> None:
     path = train_tokenizer(tmp_path, multilingual(300), 700, treat_whitespace_as_suffix=True)
-    with pytest.raises(DataError, match=r"other ids for \d,\d+ of \d,\d+ sample strings; use --format onnx"):
-        unigram_model(path)
+    raises(DataError, r"other ids for \d,\d+ of \d,\d+ sample strings; use --format onnx", unigram_model, path)
 
 
 def test_what_llama_cpp_cannot_run_is_refused(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
@@ -89,8 +89,7 @@ def test_what_llama_cpp_cannot_run_is_refused(make_checkpoint: MakeCheckpoint, t
         ("gelu", 0, DIM, "without layers"),
         ("gelu", 2, 8, "cut the vectors"),
     ):
-        with pytest.raises(DataError, match=reason):
-            write_gguf(make_checkpoint(activation), BundleSpec(layers, dim, "int8"), tmp_path)
+        raises(DataError, reason, write_gguf, make_checkpoint(activation), BundleSpec(layers, dim, "int8"), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sentencepiece
+from commands import raises
 
 from xsent.errors import DataError, ParityError
 from xsent_export.export import export
@@ -37,10 +38,8 @@ def test_4_bits_are_not_forced_on_what_cannot_have_them(checkpoint: Checkpoint) 
 
 
 def test_options_that_contradict_each_other_and_the_command_of_some() -> None:
-    with pytest.raises(DataError, match="--languages and --sample belong together"):
-        ExportOptions(languages=["en"])
-    with pytest.raises(DataError, match="--force: not for --format onnx"):
-        ExportOptions("onnx", force=True)
+    raises(DataError, "--languages and --sample belong together", ExportOptions, languages=["en"])
+    raises(DataError, "--force: not for --format onnx", ExportOptions, "onnx", force=True)
     options = ExportOptions("web", languages=["en"], sample=Path("text"), num_layers=0)
     assert options.command == "xsent-export CHECKPOINT OUT --format web --layers 0 --languages en --sample TEXT"
 
@@ -94,8 +93,7 @@ def test_what_cannot_be_made_or_measured_or_lost_too_much_is_refused(
     file.write_text(text)
     given = {"sample": file} if "languages" in options else {"gate_data": file if text else None}
     error = ParityError if "mean cosine" in message else DataError
-    with pytest.raises(error, match=message):
-        export(checkpoint, tmp_path / "out", ExportOptions(**options, **given))
+    raises(error, message, export, checkpoint, tmp_path / "out", ExportOptions(**options, **given))
     assert list(tmp_path.iterdir()) == [file]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import assert_refused
+from commands import assert_refused, raises
 from tiny_bert import WIDTH
 from trainings import export_command
 
@@ -74,16 +74,13 @@ def test_other_folders_are_refused_and_nothing_is_left(
     bert: Path, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    with pytest.raises(BundleError, match="exists; name another folder"):
-        export(bert, tmp_path, TEACHER)
-    with pytest.raises(DataError, match="whose layers can be taken over"):
-        export(mini_bundle, out, TEACHER)
+    raises(BundleError, "exists; name another folder", export, bert, tmp_path, TEACHER)
+    raises(DataError, "whose layers can be taken over", export, mini_bundle, out, TEACHER)
     assert_refused(
         export_command(bert, out), "a model of sentence-transformers; --format teacher makes a teacher of it"
     )
     useless = export_command(bert, out, "--format", "teacher", "--layers", 2, "--force")
     assert_refused(useless, "--force, --layers: not for --format teacher")
     monkeypatch.setattr(exporting, "LEAST_COSINE", 1.01)
-    with pytest.raises(ParityError, match=r"to the original's vectors, expected at least 1\.01"):
-        export(bert, out, TEACHER)
+    raises(ParityError, r"to the original's vectors, expected at least 1\.01", export, bert, out, TEACHER)
     assert not list(tmp_path.iterdir())

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from commands import raises
 from conftest import MakeEncoder, save_encoder
 from numpy.typing import NDArray
 from onnx import numpy_helper
@@ -112,14 +113,12 @@ def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, mini_checkpoint
         assert "\n" not in str(raised.value) and not (tmp_path / "out").exists()
     (folder / MANIFEST).write_text(json.dumps(whole))
     (folder / "weights.bin").write_bytes(bytes(whole["files"]["weights.bin"]["bytes"]))
-    with pytest.raises(BundleError, match=r"weights\.bin: damaged"):
-        checkpoint_from_bundle(folder)
+    raises(BundleError, r"weights\.bin: damaged", checkpoint_from_bundle, folder)
     checkpoint = load_checkpoint(mini_checkpoint)
     stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16]}]
     checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
     cut = export(checkpoint, tmp_path / "cut", ExportOptions(dim=16, least_cosine=0.5, tolerance=50)).path
-    with pytest.raises(BundleError, match=r"vectors were cut from 32 to 16 numbers; take its checkpoint"):
-        checkpoint_from_bundle(cut)
+    raises(BundleError, r"vectors were cut from 32 to 16 numbers; take its checkpoint", checkpoint_from_bundle, cut)
 
 
 def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import sentencepiece as spm
-from commands import edit_json
+from commands import edit_json, raises
 from numpy.typing import NDArray
 from toy import toy_pairs
 from trainings import Says, look
@@ -108,8 +108,7 @@ def test_a_full_disk(tmp_path: Path, teacher: Teacher, encoder: Says, monkeypatc
 def test_what_is_missing_or_of_another_store_is_named(tmp_path: Path, teacher: Teacher) -> None:
     vectors = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
     for pairs, first in (([6, 7, 8], 7), ([299], 299)):
-        with pytest.raises(DataError, match=f"no vector of pair {first};"):
-            vectors.rows(np.array(pairs))
+        raises(DataError, f"no vector of pair {first};", vectors.rows, np.array(pairs))
     with pytest.raises(DataError, match="teacher vectors of another store; delete it"):
         teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="other")
     with pytest.raises(DataError, match="pair 251 of the store is not in the corpus"):
@@ -133,8 +132,7 @@ def test_a_damaged_cache_is_refused(tmp_path: Path, teacher: Teacher, name: str,
 def test_two_trainings_do_not_write_over_each_other(tmp_path: Path) -> None:
     first, second = (TeacherVectors(tmp_path / "cache", dim=2, about={}) for _ in range(2))
     first.add(np.array([3, 1]), np.array([[1, 0], [0, 1]], np.float16))
-    with pytest.raises(DataError, match="another training adds to it"):
-        second.add(np.array([2]), np.zeros((1, 2), np.float16))
+    raises(DataError, "another training adds to it", second.add, np.array([2]), np.zeros((1, 2), np.float16))
     assert np.array_equal(TeacherVectors(tmp_path / "cache", dim=2, about={}).rows(np.array([1, 3])), [[0, 1], [1, 0]])
 
 
