@@ -246,7 +246,7 @@ def test_what_cannot_be_done_is_refused(addition: Addition, added: object, plain
         ({"pairs": other, **begun}, "begun with other pairs; name another --out"),
         ({"pieces": 300, **begun}, "begun with other pieces; name another --out"),
         ({"teachers": ["words"], **begun}, "begun with other teachers"),
-        ({"pairs_seen": 99, **begun}, r"trained with other settings .*steps"),
+        ({"pairs_seen": 99, **begun}, r"with other settings \(stages\[0\]\.steps: 125 became 3, .*name another --out"),
         ({"pairs": plain.pairs}, "396 sentences in 'el' have no translation; name a model that knows the language by"),
         ({"pairs": few, "teachers": ["a=words", "b=some"]}, "that the model and its teachers know, .*; it takes 384"),
         ({"teachers": ["words", "some"]}, "a teacher was given before"),

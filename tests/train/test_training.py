@@ -18,7 +18,7 @@ import sentencepiece as spm
 import torch
 from commands import assert_refused, edit_json, flip_byte, raises
 from safetensors.numpy import load_file, save_file
-from toy import QUEUED, toy_pairs, write_toy_recipe
+from toy import QUEUED, write_toy_recipe
 from trainings import arguments, assert_same_weights, command, kill_in_the_middle, open_trainer, train, train_command
 
 import xsent
@@ -60,16 +60,9 @@ def times(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-def test_training_learns_to_translate(trained: Path) -> None:
-    unseen = toy_pairs(100, seed=99)
-    for checkpoint, least in ((trained.parent / "table-0000150", 0.9), (trained, 0.6)):  # a new layer, twelve steps
-        encoder = open_encoder(checkpoint)
-        assert encoder is not None
-        english, other = (encoder.encode([pair[i] for pair in unseen]) for i in (2, 3))
-        assert ((english @ other.T).argmax(axis=1) == np.arange(100)).mean() > least
-    about = json.loads((trained / "checkpoint.json").read_text())
-    assert about["languages"] == ["en", "de", "fr"]
-    assert set(about["validation"]["p1"]) == set(about["validation"]["loss"]) == {"de", "fr"}
+def test_a_checkpoint_is_opened_as_an_encoder(trained: Path) -> None:
+    encoder = open_encoder(trained)
+    assert encoder is not None and encoder.languages == ["en", "de", "fr"]
     assert not encoder.encode(["", "\u200b"]).any() and encoder.encode([]).shape == (0, 32)
     vectors = encoder.encode(["cat", "", "dog house"])
     assert not vectors[1].any() and np.allclose(vectors[[0, 2]], encoder.encode(["cat", "dog house"]), atol=1e-6)
@@ -190,14 +183,6 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(trained: Path, 
     assert load_checkpoint(run / "checkpoints" / "table-0000150").step == 150
 
 
-def test_a_finished_run_is_not_trained_again(recipe: Path, trained: Path, tmp_path: Path) -> None:
-    before = times(trained)
-    assert train(recipe, trained.parent.parent) == trained and times(trained) == before
-    changed = write_toy_recipe(tmp_path, ("ugt = 0.1", "ugt = 0.2"))
-    with pytest.raises(DataError, match=r"stages\[1\]\.objectives\.ugt\.weight: 0\.1 became 0\.2.*--out"):
-        train(changed, trained.parent.parent)
-
-
 @pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
 @pytest.mark.parametrize("bundle", [False, True], ids=["checkpoint", "bundle"])
 def test_a_training_starts_from_a_model(bundle: bool, recipe: Path, trained: Path, tmp_path: Path) -> None:
@@ -208,7 +193,8 @@ def test_a_training_starts_from_a_model(bundle: bool, recipe: Path, trained: Pat
     again.write_text(text[: text.index("[[stage]]")] + text[text.rindex("[[stage]]") :])
     os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
     path = train(again, tmp_path / "run", start=start)
-    assert train(again, tmp_path / "run", start=start) == path
+    before = times(path)
+    assert train(again, tmp_path / "run", start=start) == path and times(path) == before  # not trained again
     assert (path / "sentencepiece.model").read_bytes() == (table / "sentencepiece.model").read_bytes()
     assert load_checkpoint(path).about["started_from"] == load_checkpoint(trained).name
     # The same table, another seed of the stage: near what the whole training came to.
