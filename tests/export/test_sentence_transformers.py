@@ -106,7 +106,6 @@ def test_the_library_gives_the_vectors_of_the_checkpoint(
     assert np.allclose(model.encode(texts), ours.encode(texts), atol=1e-4)
     assert np.allclose(model.encode(texts), np.stack([model.encode(text) for text in texts]), atol=1e-6)
     teacher = open_sentence_transformer(tmp_path)
-    assert teacher is not None
     assert np.allclose(teacher.encode(["The cat sleeps."]), ours.encode(["The cat sleeps."]), atol=1e-5)
 
 

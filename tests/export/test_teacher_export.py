@@ -30,7 +30,6 @@ def exported(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_its_vectors_are_nearly_those_of_the_original(bert: Path, exported: Path, tmp_path: Path) -> None:
     original = open_sentence_transformer(bert)
-    assert original is not None
     teacher = open_teacher(exported)
     vectors = teacher.encode(TEXTS)
     assert teacher.dim == WIDTH and vectors.shape == (4, WIDTH) and vectors.dtype == np.float32
@@ -38,9 +37,9 @@ def test_its_vectors_are_nearly_those_of_the_original(bert: Path, exported: Path
     np.testing.assert_array_equal(teacher.encode(TEXTS[:1] * 100), np.repeat(vectors[:1], 100, axis=0))
     assert open_int8_teacher(bert) is None
     result = export(bert, tmp_path / "out", ExportOptions("teacher", "float32"))
-    assert result.agreement is not None and result.agreement.cosine_min == 1
+    assert result.agreement.cosine_min == 1
     exact = open_int8_teacher(result.path)
-    assert exact is not None and len(exact.encode([])) == 0
+    assert len(exact.encode([])) == 0
     np.testing.assert_allclose(exact.encode(TEXTS), original.encode(TEXTS), atol=1e-5)
 
 

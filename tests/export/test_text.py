@@ -24,12 +24,6 @@ def folder(mini_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def open_session(graph: bytes | str) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.register_custom_ops_library(extensions.get_library_path())
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-
-
 @pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
 @pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
 @pytest.mark.parametrize("file", ["text.onnx", "text.ort"])
@@ -37,7 +31,7 @@ def test_text_goes_in_and_the_vector_of_the_bundle_comes_out(file: str, folder: 
     texts = [*ODD, *multilingual(2000)]
     options = onnxruntime.SessionOptions()
     options.register_custom_ops_library(extensions.get_library_path())
-    session = onnxruntime.InferenceSession(str(folder / file), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(folder / file, options, providers=["CPUExecutionProvider"])
     vectors = np.concatenate([session.run(["vector"], {"text": np.array([text])})[0] for text in texts])
     np.testing.assert_allclose(vectors, SentenceEncoder(mini_bundle).encode(texts), atol=1e-5)
 

@@ -45,7 +45,6 @@ def refusal(folder: Path) -> str:
 
 def test_it_encodes_as_the_library_does_and_teaches(model: Path) -> None:
     encoder = open_sentence_transformer(model)
-    assert encoder is not None
     from sentence_transformers import SentenceTransformer
 
     texts = ["a cat", "the dog sleeps", "a cat"]

@@ -43,7 +43,6 @@ def training_model(stage: StageConfig) -> TrainingModel:
 def joined_batch(rank: int = 0, ranks: int = 1) -> Batch:
     """A rank's part of one batch."""
     hiding, _, teacher, queue, *_ = model_and_batch(BOTH, DIM)[1]
-    assert hiding.piece is not None and hiding.masked is not None and hiding.joined is not None
     start, stop = rank * PAIRS // ranks, (rank + 1) * PAIRS // ranks
     part = MaskedPairs(
         (hiding.sides[0].part(start, stop), hiding.sides[1].part(start, stop)),

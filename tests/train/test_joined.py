@@ -181,7 +181,6 @@ def test_every_depth_comes_near_them(recipe: Path, given: dict[str, Any], taught
 
     unseen = toy_pairs(100, seed=99)
     joined = open_trainer(recipe, taught.parent.parent, **given).teachers.joined
-    assert joined is not None
     targets = unit_rows(joined.targets([Pair(*pair) for pair in unseen]))
     for depth in (0, 1, 2):
         for column in (2, 3):

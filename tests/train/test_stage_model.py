@@ -117,7 +117,6 @@ def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
     model, batch = model_and_batch(stage)
     assert model.projection is None and stage.objectives.reads_english  # cosines need no common dimension
     u, v = (model.encoder.static(side.tokens) for side in batch.hiding.read)
-    assert batch.teacher is not None
     expected = [similarity_distil(side[:, :d], u[:, :d], batch.teacher) for side in (u, v) for d in (4, DIM)]
     assert model(batch)["similarity_distil"].item() == pytest.approx(torch.stack(expected).mean().item())
 
@@ -151,7 +150,6 @@ def test_english_alone_is_a_pair_with_itself(num_layers: int, objectives: Object
 def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None:
     objectives = Objectives(distil=1, contrastive_distil={"ignore_above": 0.9}, similarity_distil=1, align=1)
     model, batch = model_and_batch(changed(num_layers=0, objectives=objectives), teacher_dim=DIM)
-    assert batch.teacher is not None and batch.queue is not None
     model, batch = model.float(), batch._replace(teacher=batch.teacher.float(), queue=batch.queue.float())
     expected = {name: loss.item() for name, loss in model(batch).items()}
     model.mixed = True
@@ -162,7 +160,6 @@ def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None
 def test_a_copy_is_told_from_its_pair_however_near_and_nobody_taught_it() -> None:
     stage = changed(objectives=Objectives(align=1, distil=1, similarity_distil=1))
     model, batch = model_and_batch(stage, DIM)
-    assert batch.teacher is not None
     kept, alike = PAIRS - 2, torch.zeros(PAIRS, dtype=torch.long)
     copies = batch._replace(group=alike, teacher=batch.teacher[:kept], copied=torch.tensor([1, 3]))
     losses = model(copies)

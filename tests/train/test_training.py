@@ -62,7 +62,7 @@ def times(folder: Path) -> dict[Path, int]:
 
 def test_a_checkpoint_is_opened_as_an_encoder(trained: Path) -> None:
     encoder = open_encoder(trained)
-    assert encoder is not None and encoder.languages == ["en", "de", "fr"]
+    assert encoder.languages == ["en", "de", "fr"]
     assert not encoder.encode(["", "\u200b"]).any() and encoder.encode([]).shape == (0, 32)
     vectors = encoder.encode(["cat", "", "dog house"])
     assert not vectors[1].any() and np.allclose(vectors[[0, 2]], encoder.encode(["cat", "dog house"]), atol=1e-6)

@@ -54,13 +54,10 @@ def test_old_text_is_cut_as_before_and_new_text_into_fewer_pieces(text: list[str
     added = grow(old, text, out, OLD_TEXT)
     before, after = processor(old), processor(out)
     assert 0 < added == len(after) - len(before)
-    assert out.read_bytes().startswith(old.read_bytes())
+    assert out.read_bytes().startswith(old.read_bytes())  # so the old pieces and their scores are the same
     assert after.encode(OLD_TEXT) == before.encode(OLD_TEXT)
     assert tokens(out, text) < 0.8 * tokens(old, text)
     assert [after.decode(after.encode(line)) for line in text] == text
-    for i in range(len(before)):
-        assert after.id_to_piece(i) == before.id_to_piece(i)
-        assert after.get_score(i) == before.get_score(i)
     assert min(after.get_score(i) for i in range(len(after))) == min(before.get_score(i) for i in range(len(before)))
     new = [after.id_to_piece(i) for i in range(len(before), len(after))]
     assert len(set(new)) == len(new)
