@@ -146,6 +146,5 @@ def test_a_vocabulary_that_meets_no_english_word(student: Path, tmp_path: Path) 
     refusal = "none of 360 pieces is an English word that it knows; the vocabulary needs"
     assert_refused(train_command(alone, tmp_path / "run", "--teacher", greek), refusal)
     assert not (tmp_path / "run" / "checkpoints").exists()
-    for options in ([], ["--fast-teacher", greek]):
-        outcome = train_command(student, tmp_path / "none", *options)
-        assert_refused(outcome, "teacher_layers takes over the layers of a teacher; name its folder with --teacher")
+    outcome = train_command(student, tmp_path / "none")
+    assert_refused(outcome, "teacher_layers takes over the layers of a teacher; name its folder with --teacher")

@@ -215,17 +215,18 @@ def test_a_start_that_does_not_fit(recipe: Path, trained: Path, mini_checkpoint:
 
 
 @pytest.mark.parametrize(
-    ("change", "more", "teacher", "message"),
+    ("change", "more", "given", "message"),
     [
-        (FEWER_STEPS, QUEUED, None, "stage queued distils and has no teacher; name its folder with --teacher"),
-        (FEWER_STEPS, QUEUED, "nowhere", "teacher nowhere: no such folder"),
-        (("[corpus]", "[corpus]\nweights = { tolk = 2 }"), "", None, "no pair has: tolk; there are manual, talk"),
-        (('["de", "fr"]', '["de", "fr", "xx"]'), "", None, "0 held-out pairs in 'xx'"),
+        (FEWER_STEPS, QUEUED, {}, "stage queued distils and has no teacher; name its folder with --teacher"),
+        (FEWER_STEPS, QUEUED, {"teacher": Path("nowhere")}, "teacher nowhere: no such folder"),
+        (FEWER_STEPS, QUEUED, {"teacher": {"x": Path("nowhere")}}, r"the recipe has no table \[teachers\.x\]"),
+        (FEWER_STEPS, QUEUED, {"fast_teacher": Path("fast")}, "fast: an 8-bit form needs its teacher; name that with"),
+        (("[corpus]", "[corpus]\nweights = { tolk = 2 }"), "", {}, "no pair has: tolk; there are manual, talk"),
+        (('["de", "fr"]', '["de", "fr", "xx"]'), "", {}, "0 held-out pairs in 'xx'"),
     ],
 )
-def test_recipe_needs(change: tuple[str, str], more: str, teacher: str | None, message: str, tmp_path: Path) -> None:
-    recipe = write_toy_recipe(tmp_path, change, more=more)
-    raises(DataError, message, train, recipe, tmp_path / "run", teacher=Path(teacher) if teacher else None)
+def test_recipe_needs(change: tuple[str, str], more: str, given: dict[str, Any], message: str, tmp_path: Path) -> None:
+    raises(DataError, message, train, write_toy_recipe(tmp_path, change, more=more), tmp_path / "run", **given)
 
 
 def test_what_a_training_cannot_follow(recipe: Path) -> None:
