@@ -16,7 +16,7 @@ from commands import assert_refused
 from conftest import NAMES, PHRASES, MakeEncoder, save_encoder
 from numpy.typing import NDArray
 from toy import GREEK
-from trainings import command
+from trainings import Says, command
 
 from xsent.bundle import TABLE, Bundle
 from xsent.files.text import read_fields
@@ -135,30 +135,22 @@ def test_another_encoder_and_pairs_of_no_old_language(
     assert [tuple(pair) for pair in read_fields(after.validation, 4, "")][: len(own)] == own
 
 
-class Words:
-    """A teacher: the sum of random vectors of words, the same in Greek letters."""
+def teacher_of_words(seed: int, *languages: str) -> Says:
+    """A teacher of 24 numbers: the sum of random vectors of words, the same in Greek letters, far from the middle."""
 
-    languages: tuple[str, ...] = ()
+    def vector(text: str) -> NDArray[np.float32]:
+        words = re.findall(r"\w+", text.lower().translate(GREEK))
+        return np.float32(1 + sum(np.random.default_rng([seed, *word.encode()]).normal(size=24) for word in words))
 
-    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors [n, 24], all of them far from the middle."""
-        words = (re.findall(r"\w+", text.lower().translate(GREEK)) for text in sentences)
-        return np.stack([1 + sum(self._vector(word) for word in each) for each in words]).astype(np.float32)
-
-    def _vector(self, word: str) -> NDArray[np.float64]:
-        return np.random.default_rng([len(type(self).__name__), *word.encode()]).normal(size=24)
-
-
-class SomeWords(Words):
-    """Another, of fewer languages."""
-
-    languages = "en", "fr", "el"
+    says = Says(vector)
+    says.languages = languages
+    return says
 
 
 def open_toy(path: Path) -> Teacher:
     """Open one of them by its name, or another teacher as ever."""
-    toy = {"words": Words, "some": SomeWords}.get(path.name)
-    return Teacher(path, toy(), path.name) if toy else open_teacher(path)
+    toys = {"words": teacher_of_words(5), "some": teacher_of_words(9, "en", "fr", "el")}
+    return Teacher(path, toys[path.name], path.name) if path.name in toys else open_teacher(path)
 
 
 @pytest.fixture(scope="module")

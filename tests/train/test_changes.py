@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sentencepiece as spm
 import torch
 
 from xsent_train.data.changes import Spellings, Swaps, mistype, other_spelling
+from xsent_train.data.vocabulary import ModelProto, SentencePiece, open_model
 from xsent_train.tokens import Tokens, open_tokenizer, to_tokens
 
 
@@ -63,34 +63,13 @@ PIECES = {name: (share, place) for names, share, place in KINDS for name in name
 NAMES = list(PIECES)
 
 
-def fake_processor() -> spm.SentencePieceProcessor:
-    class Processor:
-        def __len__(self) -> int:
-            return len(NAMES)
-
-        id_to_piece = staticmethod(NAMES.__getitem__)
-        is_byte = is_control = is_unknown = staticmethod(lambda piece: False)
-
-        @staticmethod
-        def get_score(piece: int) -> float:
-            return float(np.log(PIECES[NAMES[piece]][0]))
-
-        @staticmethod
-        def encode(words: list[str]) -> list[list[int]]:
-            return [[NAMES.index(f"▁{word}") if f"▁{word}" in PIECES else len(NAMES)] for word in words]
-
-        @staticmethod
-        def piece_to_id(name: str) -> int:
-            return NAMES.index(name) if name in PIECES else -1
-
-    return Processor()  # type: ignore[return-value]
-
-
 @pytest.fixture(scope="module")
 def swaps() -> Swaps:
-    table = torch.tensor([place for _, place in PIECES.values()]).float()
+    pieces = [SentencePiece(piece=name, score=float(np.log(share))) for name, (share, _) in PIECES.items()]
+    unknown = SentencePiece(piece="<unk>", type=SentencePiece.UNKNOWN)
+    table = torch.tensor([*(place for _, place in PIECES.values()), [0.0] * 5])
     table[-1] = -table.sum(dim=0)  # so that their mean, which is taken away, is zero
-    return Swaps(table, fake_processor())
+    return Swaps(table, open_model(ModelProto(pieces=[*pieces, unknown]).SerializeToString()))
 
 
 def ids(text: str) -> np.ndarray:
