@@ -202,7 +202,7 @@ def test_nothing_is_replaced_without_force(corpus: Path) -> None:
         (line("fr", GOOD["fr"]), ["--min-words", "9", "--max-words", "3"], "expected 1 <= min <= max"),
     ],
 )
-def test_nothing_kept_writes_nothing(
+def test_what_is_refused_writes_nothing(
     content: bytes, options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

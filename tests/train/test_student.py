@@ -56,9 +56,8 @@ def test_a_deeper_stage_takes_the_missing_layers(student: Path, learnt: Path, be
 
 def test_a_shallower_stage_keeps_the_layers_that_it_names(student: Path, bert: Path, tmp_path: Path) -> None:
     recipe = student.with_name("small.toml")
-    frozen = student.read_text().split("[[stage]]")[2].replace('"frozen"', '"small"').replace("num_layers = 2", "KEPT")
-    more = frozen.replace("KEPT", "num_layers = 1\nkeep_layers = [1]")
-    recipe.write_text((student.read_text() + "[[stage]]" + more).replace(f"steps = {STEPS}", "steps = 2"))
+    more = '[[stage]]\nname = "small"\nlike = "frozen"\nnum_layers = 1\nkeep_layers = [1]\n'
+    recipe.write_text((student.read_text() + more).replace(f"steps = {STEPS}", "steps = 2"))
     small = load_checkpoint(train(recipe, tmp_path / "run", teacher=bert))
     before = load_checkpoint(small.path.with_name("everything-0000002")).weights
     layer = [name for name in small.weights if "layers." in name]

@@ -50,14 +50,10 @@ def every(step: int) -> NDArray[np.int64]:
 
 def test_rows_are_the_unit_vectors_of_the_english_sides(tmp_path: Path, teacher: Teacher) -> None:
     vectors = teacher_vectors(teacher, PAIRS, every(3), tmp_path / "teachers", key="k")
-    asked = np.random.default_rng(0).permutation(every(3))[:40]
-    asked = np.concatenate([asked, asked[:3]])  # any order, some twice
+    asked = np.random.default_rng(0).permutation(np.repeat(every(3), 2))  # any order, each twice
     assert vectors.rows(asked).dtype == np.float32
     assert np.array_equal(vectors.rows(asked), expected(asked).astype(np.float16).astype(np.float32))
     assert len(vectors) == 100 and vectors.rows(np.zeros(0, np.int64)).shape == (0, vectors.dim) == (0, DIM)
-    exact, rows, bound = expected(every(3)), vectors.rows(every(3)), 2**-11 + DIM**0.5 * 2**-25
-    assert np.linalg.norm(rows - exact, axis=1).max() < bound
-    assert np.abs(rows @ exact.T - exact @ exact.T).max() < bound < 5e-4
 
 
 def test_only_what_is_missing_is_encoded_and_once(tmp_path: Path, teacher: Teacher, encoder: Says) -> None:
