@@ -19,24 +19,14 @@ from xsent_export.formats.gguf import (
     write_charsmap,
     write_gguf,
 )
-from xsent_export.options import BundleSpec, ExportOptions
-from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent_export.options import BundleSpec, ExportOptions, Precision
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.data.vocabulary import ModelProto
 
 pytest.importorskip("gguf")
 
 DIM = 32  # of make_encoder
 TEXTS = [*multilingual(200), *odd_strings()]
-
-
-@pytest.fixture(scope="module")
-def read_out(
-    make_encoder: MakeEncoder, tokenizer_of_scripts: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Checkpoint:
-    """A checkpoint with a readout, which llama.cpp has as one more layer."""
-    pieces = Tokenizer(tokenizer_of_scripts).vocab_size
-    encoder = make_encoder(vocab_size=pieces, activation="gelu", norm_eps=1e-12, depths=(1, 2))
-    return load_checkpoint(save_encoder(encoder, tmp_path_factory.mktemp("gguf") / "checkpoint", tokenizer_of_scripts))
 
 
 def open_llama(folder: Path) -> LlamaEncoder:
@@ -46,22 +36,23 @@ def open_llama(folder: Path) -> LlamaEncoder:
 
 
 @pytest.mark.parametrize(
-    ("precision", "has_readout", "least"),  # random numbers leave no direction of a readout unused
-    [("float32", False, 0.999), ("int4-table", True, 0.99)],
+    ("precision", "depths", "least"),  # a readout is one more layer; random numbers leave no direction of it unused
+    [("float32", (), 0.999), ("int4-table", (1, 2), 0.99)],
 )
 def test_llama_cpp_gives_our_ids_and_vectors(
-    make_checkpoint: MakeCheckpoint,
-    read_out: Checkpoint,
-    tmp_path: Path,
-    precision: str,
-    has_readout: bool,
+    precision: Precision,
+    depths: tuple[int, ...],
     least: float,
+    make_encoder: MakeEncoder,
+    tokenizer_of_scripts: Path,
+    tmp_path: Path,
 ) -> None:
-    checkpoint = read_out if has_readout else make_checkpoint("gelu")
-    write_gguf(checkpoint, BundleSpec(2, DIM, precision), tmp_path)  # type: ignore[arg-type]
+    ours = Tokenizer(tokenizer_of_scripts)
+    encoder = make_encoder(vocab_size=ours.vocab_size, activation="gelu", norm_eps=1e-12, depths=depths)
+    checkpoint = load_checkpoint(save_encoder(encoder, tmp_path / "checkpoint", tokenizer_of_scripts))
+    write_gguf(checkpoint, BundleSpec(2, DIM, precision), tmp_path)
     assert (tmp_path / "Modelfile").read_text().endswith("gguf\nPARAMETER num_ctx 66\n")
     model = open_llama(tmp_path)
-    ours = Tokenizer(checkpoint.tokenizer)
     config = checkpoint.config
     assert len(TEXTS) > 2000
     assert [text for text in TEXTS if model.ids(text) != [config.first, *ours.encode(text), config.last]] == []
