@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import MakeCheckpoint
-from numpy.typing import NDArray
 from texts import multilingual
 
 from xsent.clean import remove_format
@@ -27,22 +26,11 @@ CLIENT = Path(__file__).parent / "web_client.mjs"
 MODULES = os.environ.get("XSENT_NODE_MODULES", str(CLIENT.parent.parent / "node_modules"))
 DIM = 32  # of make_encoder
 
-needs_node = pytest.mark.skipif(
+
+@pytest.mark.skipif(
     shutil.which("node") is None or not (Path(MODULES) / "@huggingface" / "transformers").is_dir(),
     reason="needs node, and `npm install --no-save @huggingface/transformers`",
 )
-
-
-def read_in_node(folder: Path, texts: list[str], backend: str) -> tuple[list[list[int]], NDArray[np.float32]]:
-    """Ids of texts, and the vectors that the model gives them, by JavaScript."""
-    command = ["node", str(CLIENT), MODULES, str(folder), backend]
-    done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    return answer["ids"], np.array(answer["vectors"], np.float32)
-
-
-@needs_node
 @pytest.mark.parametrize(
     ("activation", "form", "backend", "count"),
     [
@@ -57,10 +45,14 @@ def test_ids_and_vectors_from_node_equal_those_from_python(
 ) -> None:
     checkpoint, texts = make_checkpoint(activation), multilingual(count)
     write_web(checkpoint, form, tmp_path)
-    ids, vectors = read_in_node(tmp_path, texts, backend)
+    command = ["node", str(CLIENT), MODULES, str(tmp_path), backend]
+    done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    vectors = np.array(answer["vectors"], np.float32)
     processor, framed = checkpoint.load_tokenizer(), form.num_layers > 0
     expected = processor.encode([remove_format(text) for text in texts], add_bos=framed, add_eos=framed)
-    assert [text for text, here, there in zip(texts, ids, expected, strict=True) if here != there] == []
+    assert [text for text, here, there in zip(texts, answer["ids"], expected, strict=True) if here != there] == []
     assert vectors[texts.index("")].any() == framed
     kept = replace(checkpoint.config, num_layers=form.num_layers)
     longest = kept.max_length + 2 * framed  # transformers.js cuts off the last token of longer ones

@@ -84,10 +84,6 @@ def tokens(*texts: str) -> Tokens:
     return to_tokens([ids(one).tolist() for one in texts])
 
 
-def sentences(side: Tokens) -> list[np.ndarray]:
-    return [part.numpy() for part in side.ids.split(side.lengths.tolist())]
-
-
 ENGLISH = "▁the ▁nurse ▁called ▁the ▁teacher ."
 GERMAN_ALL = np.zeros(5, np.int64)  # all translations are German
 GERMAN = "▁die ▁schw ester ▁rief ▁die ▁lehrerin ."
@@ -142,13 +138,13 @@ def test_numbers_are_taken_from_the_pair_of_the_same_language_with_the_likest(sw
     sides = tokens(*(pair[0] for pair in pairs)), tokens(*(pair[1] for pair in pairs))
     (english, german), copied = swaps.replace_last(sides, languages, 12)
     assert copied.tolist() == [0, 2, 4, 5, 7]
-    made = [(text(a), text(b)) for a, b in zip(*(sentences(side)[15:] for side in (english, german)), strict=True)]
+    made = [[text(side.part(i, i + 1).ids.numpy()) for side in (english, german)] for i in range(15, 20)]
     assert made == [
-        ("▁called ▁1989 .", "▁1989 ▁rief"),
-        ("▁nurse ▁1998", "▁schw ester ▁1998"),
-        ("▁the ▁four", "▁die ▁vier"),
-        ("▁three ▁nurse", "▁drei ▁schw ester"),
-        ("▁the ▁teacher ▁called ▁the ▁nurse .", "▁die ▁lehrerin ▁rief ▁die ▁schw ester ."),
+        ["▁called ▁1989 .", "▁1989 ▁rief"],
+        ["▁nurse ▁1998", "▁schw ester ▁1998"],
+        ["▁the ▁four", "▁die ▁vier"],
+        ["▁three ▁nurse", "▁drei ▁schw ester"],
+        ["▁the ▁teacher ▁called ▁the ▁nurse .", "▁die ▁lehrerin ▁rief ▁die ▁schw ester ."],
     ]
     # A third of the copies of a batch, at most; the rest have two words swapped.
     assert swaps.replace_last(sides, languages, 8)[1].tolist() == [0, 2, 7]
