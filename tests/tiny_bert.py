@@ -9,16 +9,15 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from toy import ENGLISH, toy_pairs, write_toy_corpus
 
+from xsent_train.teacher.bert import list_modules
+
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 # A few words it spells in letters.
 WORDS = [*ENGLISH[:-6], *string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase), ".", "!"]
 WIDTH = 32
 MODULES = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
 FILES = {
-    "modules.json": [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (kind, path) in enumerate(MODULES.items())
-    ],
+    "modules.json": list_modules({path: kind for kind, path in MODULES.items()}),
     "1_Pooling/config.json": {"word_embedding_dimension": WIDTH, "pooling_mode_mean_tokens": True},
     "sentence_bert_config.json": {"max_seq_length": 40},
     "tokenizer_config.json": {

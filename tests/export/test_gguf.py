@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from commands import raises
 from conftest import MakeCheckpoint, MakeEncoder, save_encoder, sentences
 from texts import multilingual, train_tokenizer
 
@@ -18,24 +19,14 @@ from xsent_export.formats.gguf import (
     write_charsmap,
     write_gguf,
 )
-from xsent_export.options import BundleSpec, ExportOptions
-from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent_export.options import BundleSpec, ExportOptions, Precision
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.data.vocabulary import ModelProto
 
 pytest.importorskip("gguf")
 
 DIM = 32  # of make_encoder
 TEXTS = [*multilingual(200), *odd_strings()]
-
-
-@pytest.fixture(scope="module")
-def read_out(
-    make_encoder: MakeEncoder, tokenizer_of_scripts: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Checkpoint:
-    """A checkpoint with a readout, which llama.cpp has as one more layer."""
-    pieces = Tokenizer(tokenizer_of_scripts).vocab_size
-    encoder = make_encoder(vocab_size=pieces, activation="gelu", norm_eps=1e-12, depths=(1, 2))
-    return load_checkpoint(save_encoder(encoder, tmp_path_factory.mktemp("gguf") / "checkpoint", tokenizer_of_scripts))
 
 
 def open_llama(folder: Path) -> LlamaEncoder:
@@ -45,22 +36,23 @@ def open_llama(folder: Path) -> LlamaEncoder:
 
 
 @pytest.mark.parametrize(
-    ("precision", "has_readout", "least"),  # random numbers leave no direction of a readout unused
-    [("float32", False, 0.999), ("int4-table", True, 0.99)],
+    ("precision", "depths", "least"),  # a readout is one more layer; random numbers leave no direction of it unused
+    [("float32", (), 0.999), ("int4-table", (1, 2), 0.99)],
 )
 def test_llama_cpp_gives_our_ids_and_vectors(
-    make_checkpoint: MakeCheckpoint,
-    read_out: Checkpoint,
-    tmp_path: Path,
-    precision: str,
-    has_readout: bool,
+    precision: Precision,
+    depths: tuple[int, ...],
     least: float,
+    make_encoder: MakeEncoder,
+    tokenizer_of_scripts: Path,
+    tmp_path: Path,
 ) -> None:
-    checkpoint = read_out if has_readout else make_checkpoint("gelu")
-    write_gguf(checkpoint, BundleSpec(2, DIM, precision), tmp_path)  # type: ignore[arg-type]
+    ours = Tokenizer(tokenizer_of_scripts)
+    encoder = make_encoder(vocab_size=ours.vocab_size, activation="gelu", norm_eps=1e-12, depths=depths)
+    checkpoint = load_checkpoint(save_encoder(encoder, tmp_path / "checkpoint", tokenizer_of_scripts))
+    write_gguf(checkpoint, BundleSpec(2, DIM, precision), tmp_path)
     assert (tmp_path / "Modelfile").read_text().endswith("gguf\nPARAMETER num_ctx 66\n")
     model = open_llama(tmp_path)
-    ours = Tokenizer(checkpoint.tokenizer)
     config = checkpoint.config
     assert len(TEXTS) > 2000
     assert [text for text in TEXTS if model.ids(text) != [config.first, *ours.encode(text), config.last]] == []
@@ -79,8 +71,7 @@ def test_a_map_of_characters_is_read_and_written(tokenizer_of_scripts: Path) -> 
 
 def test_another_kind_of_tokenizer_is_refused_with_the_number_of_strings(tmp_path: Path) -> None:
     path = train_tokenizer(tmp_path, multilingual(300), 700, treat_whitespace_as_suffix=True)
-    with pytest.raises(DataError, match=r"other ids for \d,\d+ of \d,\d+ sample strings; use --format onnx"):
-        unigram_model(path)
+    raises(DataError, r"other ids for \d,\d+ of \d,\d+ sample strings; use --format onnx", unigram_model, path)
 
 
 def test_what_llama_cpp_cannot_run_is_refused(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
@@ -89,8 +80,7 @@ def test_what_llama_cpp_cannot_run_is_refused(make_checkpoint: MakeCheckpoint, t
         ("gelu", 0, DIM, "without layers"),
         ("gelu", 2, 8, "cut the vectors"),
     ):
-        with pytest.raises(DataError, match=reason):
-            write_gguf(make_checkpoint(activation), BundleSpec(layers, dim, "int8"), tmp_path)
+        raises(DataError, reason, write_gguf, make_checkpoint(activation), BundleSpec(layers, dim, "int8"), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

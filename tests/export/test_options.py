@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sentencepiece
+from commands import raises
 
 from xsent.errors import DataError, ParityError
 from xsent_export.export import export
@@ -17,31 +18,28 @@ from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoin
 
 @pytest.fixture
 def checkpoint(mini_checkpoint: Path) -> Checkpoint:
-    return load_checkpoint(mini_checkpoint)
+    """The tiny checkpoint, as if it had been trained with prefixes of both kinds."""
+    whole = load_checkpoint(mini_checkpoint)
+    stages = [{"num_layers": 2, "prefixes": [15, 16, 32], "layer_prefixes": [1, 2]}]
+    return replace(whole, about={**whole.about, "recipe": {"stages": stages}})
 
 
-def test_only_trained_parts_can_be_kept(checkpoint: Checkpoint) -> None:
-    stages = [{"num_layers": 2, "prefixes": [16, 32], "layer_prefixes": [1, 2]}]
-    checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
-    assert (trained_depths(checkpoint), trained_dims(checkpoint)) == ([1, 2], [16, 32])
+def test_only_trained_parts_can_be_kept(checkpoint: Checkpoint, mini_checkpoint: Path) -> None:
+    assert (trained_depths(checkpoint), trained_dims(checkpoint)) == ([1, 2], [15, 16, 32])
     assert ExportOptions(num_layers=1, dim=16).spec(checkpoint) == BundleSpec(1, 16)
-    for options, message in (
-        (ExportOptions(num_layers=3), "--layers 3 was not trained, 1 and 2 were; train with layer_prefixes to have"),
-        (ExportOptions(num_layers=0), r"--layers 0 was not trained, .* static\.toml trains a table without layers"),
-        (ExportOptions(dim=8), "--dim 8 was not trained, 16 and 32 were; train with prefixes"),
-    ):
-        with pytest.raises(DataError, match=message):
-            options.spec(checkpoint)
-    stages = [{"num_layers": 2, "layer_prefixes": [0, 2]}]
-    trained = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
-    assert (trained_depths(trained), trained_dims(trained)) == ([0, 2], [32])
+    whole = load_checkpoint(mini_checkpoint)
+    assert (trained_depths(whole), trained_dims(whole)) == ([2], [32])
+
+
+def test_4_bits_are_not_forced_on_what_cannot_have_them(checkpoint: Checkpoint) -> None:
+    read = replace(checkpoint, about={**checkpoint.about, "precision": "int4-table"})
+    asked = [ExportOptions(), ExportOptions(precision="int8"), ExportOptions(dim=15)]
+    assert [options.spec(read).precision for options in asked] == ["int4-table", "int8", "int8"]
 
 
 def test_options_that_contradict_each_other_and_the_command_of_some() -> None:
-    with pytest.raises(DataError, match="--languages and --sample belong together"):
-        ExportOptions(languages=["en"])
-    with pytest.raises(DataError, match="--force: not for --format onnx"):
-        ExportOptions("onnx", force=True)
+    raises(DataError, "--languages and --sample belong together", ExportOptions, languages=["en"])
+    raises(DataError, "--force: not for --format onnx", ExportOptions, "onnx", force=True)
     options = ExportOptions("web", languages=["en"], sample=Path("text"), num_layers=0)
     assert options.command == "xsent-export CHECKPOINT OUT --format web --layers 0 --languages en --sample TEXT"
 
@@ -63,40 +61,42 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
     assert np.array_equal(counts, of_pairs)
 
 
-def test_samples_that_do_not_fit_are_refused(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    for languages, text, message in (
-        (["en", "fr", "de"], "web\tfr\tone\tun\n", "no pairs in de; their pieces would all go"),
-        (["en", "xx"], "a\n", "has no language xx; it has en, fr, de"),
-        (["en", "fr"], "", "no text in en, fr"),
-        (["en", "fr"], "web\tde\tone\teins\n", "no text in en, fr"),
-        (["fr"], "a\n", "--languages fr must name en too"),
-    ):
-        (tmp_path / "sample.txt").write_text(text)
-        with pytest.raises(DataError, match=message):
-            count_pieces(checkpoint, languages, tmp_path / "sample.txt")
-
-
 @pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
-def test_exports_that_cannot_be_measured_or_lost_too_much_are_refused(
-    mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path
-) -> None:
-    pairs, sample, held_out = tmp_path / "pairs.tsv", tmp_path / "sample.txt", mini_checkpoint / "validation.tsv"
-    pairs.write_text("web\tfr\tone\tun\nweb\tfr\ttwo\tdeux\n")
-    sample.write_text("Anna\n")
-    cases: list[tuple[dict[str, Any], type[Exception], str]] = [
-        ({"gate_data": pairs}, DataError, "pairs.tsv: no pairs in de, but in fr; every language has to be measured"),
-        ({"languages": ["en"], "sample": held_out, "gate_data": held_out}, DataError, "no text in en"),
-        ({"tests": tmp_path / "nowhere"}, DataError, "no tests; expected a folder with one of tatoeba, xsr, flores"),
+@pytest.mark.parametrize(
+    ("options", "text", "message"),  # the text is a sample where languages are named, and else pairs
+    [
+        ({"num_layers": 3}, "", "--layers 3 was not trained, 1 and 2 were; train with layer_prefixes to have"),
+        ({"num_layers": 0}, "", r"--layers 0 was not trained, .* static\.toml trains a table without layers"),
+        ({"dim": 8}, "", "--dim 8 was not trained, 15 and 16 and 32 were; train with prefixes"),
+        ({"dim": 15, "precision": "int4-table"}, "", "--int4-table needs an even number"),
+        ({"languages": ["en", "fr", "de"]}, "web\tfr\tone\tun\n", "no pairs in de; their pieces would all go"),
+        ({"languages": ["en", "xx"]}, "a\n", "has no language xx; it has en, fr, de"),
+        ({"languages": ["en", "fr"]}, "", "no text in en, fr"),
+        ({"languages": ["en", "fr"]}, "web\tde\tone\teins\n", "no text in en, fr"),
+        ({"languages": ["fr"]}, "a\n", "--languages fr must name en too"),
+        ({"languages": ["en"]}, "Anna\n", r"validation\.tsv: no pairs in en$"),
+        ({}, "web\tfr\tone\tun\n", "pairs.tsv: no pairs in de, but in fr; every language has to be measured"),
+        ({"tests": Path("nowhere")}, "", "no tests; expected a folder with one of tatoeba, xsr, flores"),
+        # pieces are blamed before layers, and a table in 4 bits before either
+        ({"languages": ["en", "fr"]}, "Anna\n", "fr mean cosine .*; nothing was written; a larger --sample"),
         (
-            {"languages": ["en", "fr"], "sample": sample, "gate_data": held_out},
-            ParityError,
-            "fr mean cosine .*; nothing was written; a larger --sample",  # pieces are blamed before layers
+            {"precision": "int4-table", "least_cosine": 0.9999},
+            "",
+            "mean cosine .*; --int8 keeps .*; de: P@1 of 9 pairs",
         ),
-    ]
-    for options, error, message in cases:
-        with pytest.raises(error, match=message):
-            export(mini_checkpoint, tmp_path / "out", ExportOptions(**options))
-    with pytest.raises(DataError, match="no held-out pairs to measure with; name a file of pairs by --gate-data"):
+    ],
+)
+def test_what_cannot_be_made_or_measured_or_lost_too_much_is_refused(
+    options: dict[str, Any], text: str, message: str, checkpoint: Checkpoint, tmp_path: Path
+) -> None:
+    file = tmp_path / "pairs.tsv"
+    file.write_text(text)
+    given = {"sample": file} if "languages" in options else {"gate_data": file if text else None}
+    error = ParityError if "mean cosine" in message else DataError
+    raises(error, message, export, checkpoint, tmp_path / "out", ExportOptions(**options, **given))
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_bundle_has_no_pairs_to_measure_with(mini_bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"^{mini_bundle}: has no held-out pairs to measure with; .* by --gate-data"):
         export(mini_bundle, tmp_path / "out")
-    with pytest.raises(DataError, match=rf"^{mini_bundle}: --layers 5 was not trained"):
-        export(mini_bundle, tmp_path / "out", ExportOptions(num_layers=5))

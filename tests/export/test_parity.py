@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import raises
 from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
@@ -58,18 +59,11 @@ def test_measures_by_hand(encoder: SentenceEncoder) -> None:
 def test_the_worst_language_decides(cosine: float, after: float, message: str) -> None:
     good = LanguageParity(1000, 1.0, 1.0, 1.0, 97.0, 97.0)
     bad = LanguageParity(10, cosine, 0.9, 0.9, 97.0, after)
-    with pytest.raises(ParityError, match=message):
-        Parity({"de": good, "fr": bad}, Budget()).check()
+    raises(ParityError, message, Parity({"de": good, "fr": bad}, Budget()).check)
     few, many = replace(good, pairs=99, p1_after=96.0), replace(good, pairs=100, p1_after=96.0)
     assert Parity({"de": good, "fr": many}, Budget()).remark == ""
     with pytest.raises(ParityError, match=r"keeps the trained weights; fr: P@1 of 99 pairs moves in steps of 0\.51,"):
         Parity({"de": good, "fr": few}, Budget()).check()
-
-
-def test_of_a_table_in_4_bits_the_table_is_to_blame(mini_checkpoint: Path, tmp_path: Path) -> None:
-    options = ExportOptions(precision="int4-table", least_cosine=0.9999)
-    with pytest.raises(ParityError, match=r"mean cosine .*; --int8 keeps 8 bits for the table; de: P@1 of 9 pairs"):
-        export(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
 
 
 Damage = Callable[[Vectors, Vectors], tuple[Vectors, Vectors]]
@@ -100,8 +94,7 @@ def test_coarser_weights_are_refused_whatever_cosines_say(
     monkeypatch.setattr(graph, function, lambda *given: damage(*honest(*given)))
     options = ExportOptions(precision=precision, least_cosine=0, tolerance=100)
     message = r"(table|layers\.0\.qkv)\.weight by \d+\.\d\d steps of rounding \(at most 0\.51\); nothing was written"
-    with pytest.raises(ParityError, match=message):
-        export(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
+    raises(ParityError, message, export, load_checkpoint(mini_checkpoint), tmp_path / "out", options)
     assert not list(tmp_path.iterdir())
 
 
@@ -115,5 +108,4 @@ def test_pairs_are_read_once_and_spread(tmp_path: Path) -> None:
     assert pairs["de"] == [("english 1", "deutsch 1")]
     assert [english for english, _ in pairs["fr"]] == [f"english {i}" for i in (0, 2, 4, 6, 8)]
     file.write_text("")
-    with pytest.raises(DataError, match="empty"):
-        read_pairs(file)
+    raises(DataError, "empty", read_pairs, file)

@@ -23,19 +23,12 @@ from xsent_train.teacher.bert import open_sentence_transformer
 sentence_transformers = pytest.importorskip("sentence_transformers")
 transformers = pytest.importorskip("transformers")
 DIM = 32  # of make_encoder
-MAX_LENGTH = 50
-STATIC, LAYERS = (ModelConfig(900, 32, num_layers, 4, max_length=MAX_LENGTH) for num_layers in (0, 2))
+STATIC = ModelConfig(900, 32, 0, 4, max_length=50)
 
 
-@pytest.fixture(scope="module")
-def processor(tokenizer_of_scripts: Path) -> SentencePieceProcessor:
-    return SentencePieceProcessor(model_file=str(tokenizer_of_scripts))
-
-
-def test_ids_are_those_of_sentencepiece_for_every_character(
-    tokenizer_of_scripts: Path, processor: SentencePieceProcessor, tmp_path: Path
-) -> None:
+def test_ids_are_those_of_sentencepiece_for_every_character(tokenizer_of_scripts: Path, tmp_path: Path) -> None:
     tokenizer = read(tokenizer_of_scripts, tmp_path, STATIC)
+    processor = SentencePieceProcessor(model_file=str(tokenizer_of_scripts))
     assert isinstance(tokenizer, transformers.PreTrainedTokenizerFast)
     # All but Chinese characters and Korean syllables, which are like each other, and what belongs to nobody. And but
     # those that stand in for others, and one that is two marks, which NFKC joins with the letter before it.
@@ -52,27 +45,10 @@ def read(model: Path, folder: Path, config: ModelConfig) -> Any:  # noqa: ANN401
     return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
-def test_layers_read_a_text_between_the_first_and_the_last_token(
-    tokenizer_of_scripts: Path, processor: SentencePieceProcessor, tmp_path: Path
-) -> None:
-    tokenizer, texts, long = read(tokenizer_of_scripts, tmp_path, LAYERS), multilingual(200), "the cat " * 100
-    assert tokenizer(texts)["input_ids"] == processor.encode([*map(remove_format, texts)], add_bos=True, add_eos=True)
-    expected = [LAYERS.first, *processor.encode(long)[:MAX_LENGTH], LAYERS.last]
-    assert tokenizer(long, truncation=True)["input_ids"] == expected
-    assert tokenizer.model_max_length == MAX_LENGTH + 2
-
-
-def test_a_table_reads_no_token_more_and_long_texts_are_cut(
-    tokenizer_of_scripts: Path, processor: SentencePieceProcessor, tmp_path: Path
-) -> None:
-    tokenizer, texts = read(tokenizer_of_scripts, tmp_path, STATIC), ("cat", "the cat " * 100)
-    assert tokenizer("")["input_ids"] == []
-    batch = tokenizer(list(texts), padding=True, truncation=True)
-    cat, cats = (processor.encode(text) for text in texts)
-    assert batch["input_ids"] == [cat + [0] * (MAX_LENGTH - len(cat)), cats[:MAX_LENGTH]]
-    assert [sum(mask) for mask in batch["attention_mask"]] == [len(cat), MAX_LENGTH]
+def test_ids_become_text_again_and_no_piece_for_padding_is_needed(tokenizer_of_scripts: Path, tmp_path: Path) -> None:
+    tokenizer = read(tokenizer_of_scripts, tmp_path, STATIC)
     assert tokenizer.decode(tokenizer("The cat, è 猫 🙂 sleeps.")["input_ids"]) == "the cat, è 猫 🙂 sleeps."
-    small = train_small(tmp_path)  # without padding
+    small = train_small(tmp_path)
     tokenizer, processor = read(small, tmp_path, STATIC), SentencePieceProcessor(model_file=str(small))
     assert tokenizer(multilingual(100))["input_ids"] == processor.encode([*map(remove_format, multilingual(100))])
     assert tokenizer.pad_token_id == processor.unk_id()
@@ -106,11 +82,11 @@ def test_the_library_gives_the_vectors_of_the_checkpoint(
 ) -> None:
     checkpoint = make_checkpoint(activation)
     write_sentence_transformers(checkpoint, BundleSpec(layers, dim, "int8"), tmp_path)
-    model, texts = load(tmp_path), multilingual(1000)
+    model, texts = load(tmp_path), [*multilingual(1000), "the cat " * 100]
     ours = CheckpointEncoder(checkpoint, depth=layers, dim=dim)
     expected, vectors = ours.encode(texts), model.encode(texts)
     assert vectors.dtype == np.float32
-    assert vectors.shape == (1000, dim) == (1000, model.get_embedding_dimension())
+    assert vectors.shape == (1001, dim) == (1001, model.get_embedding_dimension())
     empty = ~expected.any(axis=1)
     assert empty.any()
     assert vectors[empty].any() == (layers > 0)  # to a BERT a first and a last token are something
@@ -120,7 +96,7 @@ def test_the_library_gives_the_vectors_of_the_checkpoint(
     assert {file.suffix or file.name for file in tmp_path.rglob("*") if file.is_file()} == kinds
     if layers:
         assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "bert"
-        assert model.max_seq_length == 64 + 2
+        assert model.max_seq_length == model.tokenizer.model_max_length == 64 + 2
         _, report = transformers.AutoModel.from_pretrained(tmp_path, local_files_only=True, output_loading_info=True)
         assert {name: list(problems) for name, problems in report.items() if problems} == {}
         parameters = sum(weight.numel() for weight in checkpoint.load_encoder(layers).parameters())
@@ -130,7 +106,6 @@ def test_the_library_gives_the_vectors_of_the_checkpoint(
     assert np.allclose(model.encode(texts), ours.encode(texts), atol=1e-4)
     assert np.allclose(model.encode(texts), np.stack([model.encode(text) for text in texts]), atol=1e-6)
     teacher = open_sentence_transformer(tmp_path)
-    assert teacher is not None
     assert np.allclose(teacher.encode(["The cat sleeps."]), ours.encode(["The cat sleeps."]), atol=1e-5)
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import assert_refused
+from commands import assert_refused, raises
 from tiny_bert import WIDTH
 from trainings import export_command
 
-from xsent.errors import BundleError, DataError, ParityError
+from xsent.errors import DataError, ParityError
 from xsent_export import export as exporting
 from xsent_export.export import export
 from xsent_export.options import ExportOptions
@@ -30,7 +30,6 @@ def exported(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_its_vectors_are_nearly_those_of_the_original(bert: Path, exported: Path, tmp_path: Path) -> None:
     original = open_sentence_transformer(bert)
-    assert original is not None
     teacher = open_teacher(exported)
     vectors = teacher.encode(TEXTS)
     assert teacher.dim == WIDTH and vectors.shape == (4, WIDTH) and vectors.dtype == np.float32
@@ -38,9 +37,9 @@ def test_its_vectors_are_nearly_those_of_the_original(bert: Path, exported: Path
     np.testing.assert_array_equal(teacher.encode(TEXTS[:1] * 100), np.repeat(vectors[:1], 100, axis=0))
     assert open_int8_teacher(bert) is None
     result = export(bert, tmp_path / "out", ExportOptions("teacher", "float32"))
-    assert result.agreement is not None and result.agreement.cosine_min == 1
+    assert result.agreement.cosine_min == 1
     exact = open_int8_teacher(result.path)
-    assert exact is not None and len(exact.encode([])) == 0
+    assert len(exact.encode([])) == 0
     np.testing.assert_allclose(exact.encode(TEXTS), original.encode(TEXTS), atol=1e-5)
 
 
@@ -74,16 +73,10 @@ def test_other_folders_are_refused_and_nothing_is_left(
     bert: Path, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    with pytest.raises(BundleError, match="exists; name another folder"):
-        export(bert, tmp_path, TEACHER)
-    with pytest.raises(DataError, match="whose layers can be taken over"):
-        export(mini_bundle, out, TEACHER)
-    assert_refused(
-        export_command(bert, out), "a model of sentence-transformers; --format teacher makes a teacher of it"
-    )
+    raises(DataError, "whose layers can be taken over", export, mini_bundle, out, TEACHER)
+    assert_refused(export_command(bert, out), "a model of sentence-transformers; --format teacher makes a teacher of")
     useless = export_command(bert, out, "--format", "teacher", "--layers", 2, "--force")
     assert_refused(useless, "--force, --layers: not for --format teacher")
     monkeypatch.setattr(exporting, "LEAST_COSINE", 1.01)
-    with pytest.raises(ParityError, match=r"to the original's vectors, expected at least 1\.01"):
-        export(bert, out, TEACHER)
+    raises(ParityError, r"to the original's vectors, expected at least 1\.01", export, bert, out, TEACHER)
     assert not list(tmp_path.iterdir())

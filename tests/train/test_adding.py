@@ -16,10 +16,9 @@ from commands import assert_refused
 from conftest import NAMES, PHRASES, MakeEncoder, save_encoder
 from numpy.typing import NDArray
 from toy import GREEK
-from trainings import command
+from trainings import Says, command
 
 from xsent.bundle import TABLE, Bundle
-from xsent.errors import DataError, XsentError
 from xsent.files.text import read_fields
 from xsent_export.export import export
 from xsent_export.options import ExportOptions
@@ -108,29 +107,6 @@ def test_the_result_is_complete(added: tuple[Checkpoint, Checkpoint], addition: 
     assert "1. el: 125 steps, 32 pairs a step" in card
 
 
-def test_what_cannot_be_done_is_refused(addition: Addition, added: object, tmp_path: Path) -> None:
-    other = tmp_path / "other.tsv"
-    other.write_text(addition.pairs.read_text() + "test\tel\tOne more.\tενα\n")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "notes.txt").touch()
-    new = tmp_path / "new"
-    for change, message in [
-        ({"language": "de", "out": new}, r"knows 'de' already \(its languages: en, fr, de\)"),
-        ({"language": "nl", "out": new}, r"no text in 'nl'; it has el 495, fr 247, de 247"),
-        ({"model": tmp_path / "none", "out": new}, "none: neither a bundle nor a checkpoint"),
-        ({"model": tmp_path / "full", "out": new}, "full: neither a bundle nor a checkpoint"),
-        ({"pairs": tmp_path / "none.tsv", "out": new}, r"none\.tsv: no such file"),
-        ({"out": tmp_path / "full"}, "full: holds something else"),
-        ({"pairs": other}, "begun with other pairs; name another --out"),
-        ({"pieces": 300}, "begun with other pieces; name another --out"),
-    ]:
-        with pytest.raises(XsentError, match=message):
-            add_language(replace(addition, **change), threads=1)
-        assert not new.exists()
-    with pytest.raises(DataError, match=r"trained with other settings .*steps"):
-        add_language(replace(addition, pairs_seen=99), threads=1)
-
-
 @pytest.mark.parametrize(("num_layers", "depths"), [(0, ()), (2, (0, 1, 2))])
 def test_another_encoder_and_pairs_of_no_old_language(
     num_layers: int,
@@ -159,30 +135,22 @@ def test_another_encoder_and_pairs_of_no_old_language(
     assert [tuple(pair) for pair in read_fields(after.validation, 4, "")][: len(own)] == own
 
 
-class Words:
-    """A teacher: the sum of random vectors of words, the same in Greek letters."""
+def teacher_of_words(seed: int, *languages: str) -> Says:
+    """A teacher of 24 numbers: the sum of random vectors of words, the same in Greek letters, far from the middle."""
 
-    languages: tuple[str, ...] = ()
+    def vector(text: str) -> NDArray[np.float32]:
+        words = re.findall(r"\w+", text.lower().translate(GREEK))
+        return np.float32(1 + sum(np.random.default_rng([seed, *word.encode()]).normal(size=24) for word in words))
 
-    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors [n, 24], all of them far from the middle."""
-        words = (re.findall(r"\w+", text.lower().translate(GREEK)) for text in sentences)
-        return np.stack([1 + sum(self._vector(word) for word in each) for each in words]).astype(np.float32)
-
-    def _vector(self, word: str) -> NDArray[np.float64]:
-        return np.random.default_rng([len(type(self).__name__), *word.encode()]).normal(size=24)
-
-
-class SomeWords(Words):
-    """Another, of fewer languages."""
-
-    languages = "en", "fr", "el"
+    says = Says(vector)
+    says.languages = languages
+    return says
 
 
 def open_toy(path: Path) -> Teacher:
     """Open one of them by its name, or another teacher as ever."""
-    toy = {"words": Words, "some": SomeWords}.get(path.name)
-    return Teacher(path, toy(), path.name) if toy else open_teacher(path)
+    toys = {"words": teacher_of_words(5), "some": teacher_of_words(9, "en", "fr", "el")}
+    return Teacher(path, toys[path.name], path.name) if path.name in toys else open_teacher(path)
 
 
 @pytest.fixture(scope="module")
@@ -241,24 +209,43 @@ def test_it_goes_on_where_it_stopped(plain: Addition, taught: tuple[Checkpoint, 
             after = add_language(again, threads=1)[1]
             assert [path.stat().st_mtime_ns for path in kept] == made
             assert all(torch.equal(after.weights[name], weight) for name, weight in taught[1].weights.items())
-        with pytest.raises(DataError, match="begun with other teachers"):
-            add_language(replace(again, teachers=()), threads=1)
 
 
-def test_plain_sentences_that_cannot_be_learnt_are_refused(plain: Addition, addition: Addition, tmp_path: Path) -> None:
-    few, new, both = tmp_path / "few.tsv", tmp_path / "new", ["a=words", "b=some"]
+def add(addition: Addition, *more: object, **changes: object) -> tuple[int, str, str]:
+    """What the command does."""
+    asked = replace(addition, **changes)
+    options = {"language": asked.language, "out": asked.out, "pieces": asked.pieces, "pairs-seen": asked.pairs_seen}
+    named = [*options.items(), *(("teacher", teacher) for teacher in asked.teachers)]
+    words = [word for name, value in named for word in (f"--{name}", value)]
+    with mock.patch("xsent_train.language.open_teacher", open_toy):
+        return command("add-language", asked.model, asked.pairs, *words, "--threads", 1, *more)
+
+
+def test_what_cannot_be_done_is_refused(addition: Addition, added: object, plain: Addition, tmp_path: Path) -> None:
+    full, other, few, none = (tmp_path / name for name in ("full", "other.tsv", "few.tsv", "none"))
+    full.mkdir()
+    (full / "notes.txt").touch()
+    other.write_text(addition.pairs.read_text() + "test\tel\tOne more.\tενα\n")
     few.write_text("".join(plain.pairs.read_text().splitlines(keepends=True)[:300]))
-    arguments = ["--language", "el", "--out", new, "--threads", 1]
-    for pairs, teachers, message in (
-        (plain.pairs, [], "396 sentences in 'el' have no translation; name a model that knows the language by --tea"),
-        (few, both, "sentences in languages that the model and its teachers know, such as English; it takes 384"),
-        (plain.pairs, ["words", "some"], "a teacher was given before"),
-        (plain.pairs, [tmp_path / "none"], "none: no such folder"),
-        (plain.pairs, [addition.model], f"teacher {addition.model}: knows no 'el', but en, fr, de"),
+    begun, new = {"out": addition.out}, tmp_path / "new"
+    for changes, message in (
+        ({"language": "de"}, r"knows 'de' already \(its languages: en, fr, de\)"),
+        ({"language": "nl"}, r"no text in 'nl'; it has el 495, fr 247, de 247"),
+        ({"model": none}, "none: neither a bundle nor a checkpoint"),
+        ({"model": full}, "full: neither a bundle nor a checkpoint"),
+        ({"pairs": none}, r"none: no such file"),
+        ({"out": full}, "full: holds something else"),
+        ({"pairs": other, **begun}, "begun with other pairs; name another --out"),
+        ({"pieces": 300, **begun}, "begun with other pieces; name another --out"),
+        ({"teachers": ["words"], **begun}, "begun with other teachers"),
+        ({"pairs_seen": 99, **begun}, r"with other settings \(stages\[0\]\.steps: 125 became 3, .*name another --out"),
+        ({"pairs": plain.pairs}, "396 sentences in 'el' have no translation; name a model that knows the language by"),
+        ({"pairs": few, "teachers": ["a=words", "b=some"]}, "that the model and its teachers know, .*; it takes 384"),
+        ({"teachers": ["words", "some"]}, "a teacher was given before"),
+        ({"teachers": [none]}, "none: no such folder"),
+        ({"teachers": [addition.model]}, f"teacher {addition.model}: knows no 'el', but en, fr, de"),
     ):
-        named = [argument for teacher in teachers for argument in ("--teacher", teacher)]
-        with mock.patch("xsent_train.language.open_teacher", open_toy):
-            assert_refused(command("add-language", addition.model, pairs, *arguments, *named), message)
+        assert_refused(add(addition, **{"out": new, **changes}), message)
         assert not new.exists()
 
 
@@ -295,24 +282,20 @@ def test_a_sample_is_the_smallest_ranks() -> None:
 
 
 def test_the_command(addition: Addition, added: object, tmp_path: Path) -> None:
-    options = ["--language", "el", "--out", addition.out, "--pieces", 400, "--pairs-seen", 4_000, "--threads", 1]
-    arguments = ["add-language", addition.model, addition.pairs, *options]
-    tatoeba = tmp_path / "tatoeba"
-    tatoeba.mkdir()
-    write_tatoeba(tatoeba, step=30)
-    code, out, err = command(*arguments, "--tatoeba", tatoeba)
+    write_tatoeba(tmp_path, step=30)
+    code, out, err = add(addition, "--tatoeba", tmp_path)
     assert code == 0, err
     heading, *rows = out.splitlines()
     assert "held_out after" in " ".join(heading.split()) and "xx_en before" in heading
     assert [row.split()[0] for row in rows[:3]] == ["fr", "de", "el"] and "(100.00%)" in rows[3]
     assert f"next: xsent-export {addition.out / 'checkpoint'} MY-BUNDLE\n" in err
     assert "no --attribution" in err
-    code, out, _ = command(*arguments, "--json")
+    code, out, _ = add(addition, "--json")
     report = json.loads(out)
     assert (code, report["language"]) == (0, "el")
     assert report["rows"][0]["held_out change"] == 0
-    assert_refused(command(*arguments, "--tatoeba", tmp_path), "no en-el.tsv")
+    assert_refused(add(addition, "--tatoeba", addition.out), "no en-el.tsv")
     with mock.patch("xsent_train.language.LanguageComparison.failures", lambda _: ["fr lost 0.4 points"]):
-        code, out, err = command(*arguments)
+        code, out, err = add(addition)
     assert code == 1 and out.startswith("language")
     assert err.splitlines()[-1].startswith("Error: fr lost 0.4 points; ")

@@ -50,14 +50,13 @@ def test_ranks_divide_each_batch(store: Store) -> None:
 def test_processes_read_the_same_batches_as_a_thread(store: Store) -> None:
     expected = list(batches(store, DISTILS, teacher=NUMBERS).since(3))
     for now, before in zip(batches(store, DISTILS, teacher=NUMBERS, readers=2).since(3), expected, strict=True):
-        assert ids(now) == ids(before) and now.queue is not None
+        assert ids(now) == ids(before)
         assert torch.equal(now.queue, before.queue) and torch.equal(now.group, before.group)
 
 
 def test_the_queue_holds_the_latest_vectors_a_resume_finds_it_and_drawn_names_all_pairs(store: Store) -> None:
     whole, seen = list(batches(store, DISTILS, teacher=NUMBERS).since(0)), list[float]()
     for batch in whole:
-        assert batch.teacher is not None and batch.queue is not None
         assert batch.queue.flatten().tolist() == seen[-20:]
         seen += batch.teacher.flatten().tolist()
     for step in (1, 2, 5, 11):
@@ -92,8 +91,7 @@ def test_swapped_copies_stand_last_with_groups_of_their_own_and_without_the_teac
 
     swaps, stage = SimpleNamespace(replace_last=last_of_first), STAGE.model_copy(update={"swapped": 0.25})
     plain, batch = (next(batches(store, stage, teacher=NUMBERS, swaps=s).since(4)) for s in (None, swaps))
-    assert batch.copied is not None and batch.copied.tolist() == [3, 0] and plain.copied is None
-    assert plain.teacher is not None and batch.teacher is not None
+    assert batch.copied.tolist() == [3, 0] and plain.copied is None
     assert torch.equal(batch.teacher, plain.teacher[:6])
     assert torch.equal(batch.group[:6], plain.group[:6])
     assert not set(batch.group[6:].tolist()) & set(plain.group.tolist())

@@ -195,23 +195,18 @@ def test_nothing_is_replaced_without_force(corpus: Path) -> None:
         (b"", [], "empty; expected source, language, English, translation"),
         (b"bad\nbad\nfr\ttest\tYes.\tOui.\n", [], r"\(1 fields .*: 2, no language code in the second field: 1\)"),
         (line("fr", GOOD["fr"]), ["--languages", "it"], r"no pair kept \(not in it: 1\); nothing written"),
+        (line("fr", GOOD["fr"]), ["--rejected", "kept.tsv"], "is the file for the pairs kept"),
+        (line("fr", GOOD["fr"]), ["--max-ratio", "0"], "max ratio 0.0: expected 1 or more"),
+        (line("fr", GOOD["fr"]), ["--max-odds", "nan"], "expected"),
+        (line("fr", GOOD["fr"]), ["--min-script", "1.5"], "expected"),
+        (line("fr", GOOD["fr"]), ["--min-words", "9", "--max-words", "3"], "expected 1 <= min <= max"),
     ],
 )
-def test_nothing_kept_writes_nothing(tmp_path: Path, content: bytes, options: list[str], message: str) -> None:
-    path, out = tmp_path / "pairs.tsv", tmp_path / "kept.tsv"
-    path.write_bytes(content)
-    out.write_text("old")
-    arguments = [path, out, "--rejected", tmp_path / "removed.tsv", "--force", *options]
-    assert_refused(run(*arguments), message)
-    assert out.read_text() == "old" and file_names(tmp_path) == {"kept.tsv", "pairs.tsv"}
-
-
-def test_settings_that_make_no_sense(corpus: Path) -> None:
-    for options, message in (
-        (["--rejected", "kept.tsv"], "is the file for the pairs kept"),
-        (["--max-ratio", "0"], "max ratio 0.0: expected 1 or more"),
-        (["--max-odds", "nan"], "expected"),
-        (["--min-script", "1.5"], "expected"),
-        (["--min-words", "9", "--max-words", "3"], "expected 1 <= min <= max"),
-    ):
-        assert_refused(run(corpus, "kept.tsv", *options), message)
+def test_what_is_refused_writes_nothing(
+    content: bytes, options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.tsv").write_bytes(content)
+    Path("kept.tsv").write_text("old")
+    assert_refused(run("pairs.tsv", "kept.tsv", "--rejected", "removed.tsv", "--force", *options), message)
+    assert Path("kept.tsv").read_text() == "old" and file_names(tmp_path) == {"kept.tsv", "pairs.tsv"}

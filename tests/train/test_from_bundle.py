@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from commands import raises
 from conftest import MakeEncoder, save_encoder
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from xsent.bundle import MANIFEST, TABLE, Bundle, Trained, builtin_path, compute_fingerprint
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError, DataError
+from xsent.errors import BundleError
 from xsent_export.export import export
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec, ExportOptions, Precision, trained_depths, trained_dims
@@ -46,8 +47,6 @@ def test_it_becomes_the_same_bundle_again(mini_bundle: Path, mini_checkpoint: Pa
     cosines = (CheckpointEncoder(checkpoint).encode(TEXTS) * CheckpointEncoder(original).encode(TEXTS)).sum(axis=1)
     assert cosines.tolist() == pytest.approx([1, 1, 0, 1, 1], abs=1e-3)
     again = export(mini_bundle, tmp_path / "again", ExportOptions(gate_data=original.validation)).path
-    assert (again / TABLE).read_bytes() == (mini_bundle / TABLE).read_bytes()
-    assert constants(again)["table.scales"].tobytes() == constants(mini_bundle)["table.scales"].tobytes()
     before, after = SentenceEncoder(mini_bundle, threads=1), SentenceEncoder(again, threads=1)
     np.testing.assert_allclose(after.encode(TEXTS), before.encode(TEXTS), atol=1e-5)
 
@@ -96,17 +95,6 @@ def test_the_bundle_that_ships(tmp_path: Path) -> None:
     assert cosines.min() > 0.99
 
 
-def test_4_bits_are_not_forced_on_what_cannot_have_them(mini_checkpoint: Path) -> None:
-    read = load_checkpoint(mini_checkpoint)
-    read = replace(read, about={**read.about, "precision": "int4-table"})
-    assert [ExportOptions(precision=asked).spec(read).precision for asked in (None, "int8")] == ["int4-table", "int8"]
-    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [15]}]
-    odd = replace(read, about={**read.about, "recipe": {"stages": stages}})
-    assert ExportOptions(dim=15).spec(odd).precision == "int8"
-    with pytest.raises(DataError, match="--int4-table needs an even number"):
-        ExportOptions(dim=15, precision="int4-table").spec(odd)
-
-
 def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(mini_bundle, tmp_path / "strange"))
     whole = json.loads((folder / MANIFEST).read_bytes())
@@ -123,14 +111,12 @@ def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, mini_checkpoint
         assert "\n" not in str(raised.value) and not (tmp_path / "out").exists()
     (folder / MANIFEST).write_text(json.dumps(whole))
     (folder / "weights.bin").write_bytes(bytes(whole["files"]["weights.bin"]["bytes"]))
-    with pytest.raises(BundleError, match=r"weights\.bin: damaged"):
-        checkpoint_from_bundle(folder)
+    raises(BundleError, r"weights\.bin: damaged", checkpoint_from_bundle, folder)
     checkpoint = load_checkpoint(mini_checkpoint)
     stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16]}]
     checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
     cut = export(checkpoint, tmp_path / "cut", ExportOptions(dim=16, least_cosine=0.5, tolerance=50)).path
-    with pytest.raises(BundleError, match=r"vectors were cut from 32 to 16 numbers; take its checkpoint"):
-        checkpoint_from_bundle(cut)
+    raises(BundleError, r"vectors were cut from 32 to 16 numbers; take its checkpoint", checkpoint_from_bundle, cut)
 
 
 def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path: Path) -> None:
@@ -151,6 +137,6 @@ def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: Ma
         result = export(bundle, tmp_path / str(number), asked)
         part, exact = result.path, CheckpointEncoder(trained, depth=options.get("num_layers"), dim=options.get("dim"))
         assert (SentenceEncoder(part).encode(TEXTS[:2]) * exact.encode(TEXTS[:2])).sum(axis=1).min() > 0.99
-        assert result.parity is not None and set(result.parity.whole) == {"fr"}
+        assert set(result.parity.whole) == {"fr"}
         assert "P@1 whole" in (part / "README.md").read_text()
         assert Bundle.open(part).space == (None if "dim" in options else "people/their-model")

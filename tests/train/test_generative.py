@@ -79,12 +79,6 @@ def leaves(sentences: int, dim: int = 2, pieces: int = 37) -> list[Tensor]:
     return [torch.randn(s, generator=generator, dtype=torch.float64).requires_grad_() for s in shapes]
 
 
-def some_targets() -> Targets:
-    """Of 7 sentences, in no order; the third has no target."""
-    other = uniform_targets(torch.tensor([3, 4, 3, 30, 36, 4, 5, 6]), torch.tensor([2, 2, 0, 1, 1, 1, 1]))
-    return ugt_targets(torch.arange(7) + 8, torch.tensor([True, False, False, True, True, False, True]), other)
-
-
 class Logits(TorchDispatchMode):
     """Notes the rows of the largest matrix over the pieces that was made."""
 
@@ -101,9 +95,12 @@ class Logits(TorchDispatchMode):
 
 @pytest.mark.parametrize(("chunk", "rows"), [(0, 7), (3, 3)])
 def test_logits_are_made_for_a_chunk_at_a_time_and_not_kept(chunk: int, rows: int) -> None:
+    other = uniform_targets(torch.tensor([3, 4, 3, 30, 36, 4, 5, 6]), torch.tensor([2, 2, 0, 1, 1, 1, 1]))
+    masked = torch.tensor([True, False, False, True, True, False, True])  # the third has no target
+    targets = ugt_targets(torch.arange(7) + 8, masked, other)
     keep = mock.Mock(side_effect=lambda saved: saved)
     with Logits(37) as forward, torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
-        loss = generative_loss(*leaves(7), some_targets(), chunk=chunk)
+        loss = generative_loss(*leaves(7), targets, chunk=chunk)
     with Logits(37) as backward:
         loss.backward()
     assert forward.rows == backward.rows == rows

@@ -3,6 +3,7 @@
 import dataclasses
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,16 @@ from commands import assert_refused
 from numpy.typing import NDArray
 from tiny_bert import STAGE, STEPS, WIDTH, write_tiny_bert
 from toy import toy_pairs
-from trainings import Says, arguments, assert_same_weights, kill_in_the_middle, open_trainer, train, train_command
+from trainings import (
+    Says,
+    arguments,
+    assert_same_weights,
+    kill_in_the_middle,
+    look,
+    open_trainer,
+    train,
+    train_command,
+)
 
 from xsent.errors import DataError
 from xsent.similarity import unit_rows
@@ -25,12 +35,6 @@ DIM = 6
 PAIRS = [Pair(*pair) for pair in toy_pairs(200)]
 
 
-def look(text: str) -> NDArray[np.float32]:
-    """A direction of each text, none of them near the middle of all."""
-    vector = np.random.default_rng(list(text.encode())).normal(size=DIM) + 1
-    return np.asarray(vector / np.linalg.norm(vector), np.float32)
-
-
 def member(name: str, encoder: Says, **settings: object) -> Member:
     return Member(name, Teacher(Path(name), encoder, f"{name:0<16}"), TeacherConfig.model_validate(settings))
 
@@ -42,7 +46,7 @@ def joined(folder: Path, *members: Member, dim: int = 4) -> JoinedTeacher:
 
 
 def test_targets_are_the_weighted_centred_means_of_both_sides_on_their_principal_axes(tmp_path: Path) -> None:
-    both, english = Says(look), Says(lambda text: look(text[::-1]))
+    both, english = Says(), Says(lambda text: look(text[::-1]))
     teacher = joined(tmp_path, member("a", both, weight=2, prompt="q: "), member("b", english, languages=["en"]))
     assert all(text.startswith("q: ") for text in both.asked[1:]) and PAIRS[0].english in english.asked
     assert not any(pair.translation in english.asked for pair in PAIRS)
@@ -70,7 +74,7 @@ def test_targets_are_the_weighted_centred_means_of_both_sides_on_their_principal
 
 def test_what_a_teacher_cannot_read_is_read_off_the_others(tmp_path: Path) -> None:
     turn = np.linalg.qr(np.random.default_rng(3).normal(size=(DIM, DIM)))[0].astype(np.float32)
-    teacher = joined(tmp_path, member("a", Says(look)), member("b", Says(lambda t: look(t) @ turn), languages=["en"]))
+    teacher = joined(tmp_path, member("a", Says()), member("b", Says(lambda t: look(t) @ turn), languages=["en"]))
     pairs = PAIRS[:50]
     english = teacher.targets([Pair("s", "en", pair.english, "") for pair in pairs])
     as_if_foreign = teacher.targets([Pair("s", "fr", pair.english, "") for pair in pairs])
@@ -80,10 +84,10 @@ def test_what_a_teacher_cannot_read_is_read_off_the_others(tmp_path: Path) -> No
 
 
 def test_each_sentence_is_asked_once_and_kept(tmp_path: Path) -> None:
-    says = Says(look)
+    says = Says()
     joined(tmp_path, member("a", says)).targets(PAIRS)
     assert len(says.asked) == len(set(says.asked))  # the first is the probe of its dimensions
-    again = Says(look)
+    again = Says()
     expected = joined(tmp_path, member("a", again)).targets(PAIRS)
     assert len(again.asked) == 1
     other = JoinedTeacher([member("a", again)], 4)
@@ -93,7 +97,7 @@ def test_each_sentence_is_asked_once_and_kept(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_joined_is_said(tmp_path: Path) -> None:
-    english = member("b", Says(look), languages=["en"])
+    english = member("b", Says(), languages=["en"])
     with pytest.raises(DataError, match="dim = 7: the teachers' vectors have 6 numbers together"):
         JoinedTeacher([english], 7)
     with pytest.raises(DataError, match="0 pairs that all teachers know; the axes need 8 or more"):
@@ -132,10 +136,8 @@ layer_prefixes = [0, 1, 2]
 objectives = {{ distil = 1 }}
 {STAGE}
 name = "taught"
-num_layers = 2
+like = "readouts"
 learning_rate = 1e-4
-table_learning_rate = 1e-3
-layer_prefixes = [0, 1, 2]
 exit_weight = 0.5
 objectives = {{ align = 0.1, distil = 3, similarity_distil = 10 }}
 """
@@ -151,28 +153,34 @@ def recipe(student: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def teachers(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {"one": bert, "two": write_tiny_bert(tmp_path_factory.mktemp("two") / "bert", hidden_act="silu")}
+def given(bert: Path, learnt: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Its teachers and its start."""
+    other = write_tiny_bert(tmp_path_factory.mktemp("two") / "bert", hidden_act="silu")
+    return {"teacher": {"one": bert, "two": other}, "start": learnt}
 
 
 @pytest.fixture(scope="module")
-def taught(recipe: Path, learnt: Path, teachers: dict[str, Path]) -> Path:
-    return train(recipe, recipe.parent / "taught", teacher=teachers, start=learnt)
+def taught(recipe: Path, given: dict[str, Any]) -> Path:
+    return train(recipe, recipe.parent / "taught", **given)
 
 
-def test_every_depth_comes_near_them(recipe: Path, learnt: Path, teachers: dict[str, Path], taught: Path) -> None:
+def options(given: dict[str, Any]) -> list[str]:
+    named = [text for name, path in given["teacher"].items() for text in ("--teacher", f"{name}={path}")]
+    return [*named, "--start", str(given["start"])]
+
+
+def test_every_depth_comes_near_them(recipe: Path, given: dict[str, Any], taught: Path) -> None:
     whole = load_checkpoint(taught)
     assert whole.config.depths == (0, 1, 2) and whole.about["recipe"]["teachers"]["two"]["weight"] == 2
     fitted = load_checkpoint(taught.parent / "readouts-0000000")
     layers = [name for name in fitted.weights if ".layers." in name]
-    before = load_checkpoint(learnt).weights
+    before = load_checkpoint(given["start"]).weights
     assert layers and all(torch.equal(fitted.weights[name], before[name]) for name in layers)
     assert whole.weights["teachers.axes"].shape == (2 * WIDTH, WIDTH)
     assert whole.weights["teachers.means"].shape == (2 * WIDTH,)
 
     unseen = toy_pairs(100, seed=99)
-    joined = open_trainer(recipe, taught.parent.parent, teacher=teachers, start=learnt).teachers.joined
-    assert joined is not None
+    joined = open_trainer(recipe, taught.parent.parent, **given).teachers.joined
     targets = unit_rows(joined.targets([Pair(*pair) for pair in unseen]))
     for depth in (0, 1, 2):
         for column in (2, 3):
@@ -183,13 +191,13 @@ def test_every_depth_comes_near_them(recipe: Path, learnt: Path, teachers: dict[
             assert near[1] > near[0] > 0.1, (depth, column, near)
     texts = [pair[2] for pair in toy_pairs(200)]  # the space of a teacher is read off the student's
     mapped = unit_rows(CheckpointEncoder(whole).encode(texts) @ whole.weights["spaces.one"].numpy())
-    assert (mapped * open_teacher(teachers["one"]).encode(texts)).sum(axis=1).mean() > 0.7
+    assert (mapped * open_teacher(given["teacher"]["one"]).encode(texts)).sum(axis=1).mean() > 0.7
 
 
 def test_readouts_are_kept_on_their_axes_and_fitted_anew_on_others(
-    recipe: Path, learnt: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path
+    recipe: Path, given: dict[str, Any], taught: Path, tmp_path: Path
 ) -> None:
-    trainer = open_trainer(recipe, tmp_path, prepared=taught.parent.parent, teacher=teachers, start=learnt)
+    trainer = open_trainer(recipe, tmp_path, prepared=taught.parent.parent, **given)
     whole = load_checkpoint(taught)
     others = {**whole.weights, "teachers.axes": whole.weights["teachers.axes"].flip(1)}
     unknown = {name: weight for name, weight in whole.weights.items() if not name.startswith("teachers.")}
@@ -202,37 +210,30 @@ def test_readouts_are_kept_on_their_axes_and_fitted_anew_on_others(
             assert same is kept, (depth, kept)
 
 
-def test_killed_it_resumes_to_the_bit(
-    recipe: Path, learnt: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path
-) -> None:
+def test_killed_it_resumes_to_the_bit(recipe: Path, given: dict[str, Any], taught: Path, tmp_path: Path) -> None:
     often, run = recipe.with_name("often.toml"), tmp_path / "run"
     often.write_text(f"checkpoint_minutes = 0\n{TAUGHT}")
-    kill_in_the_middle([*arguments(often, run), *options(teachers, learnt)], run, "taught", STEPS, write=400)
-    assert_same_weights(train(recipe, run, teacher=teachers, start=learnt), taught)
-
-
-def options(teachers: dict[str, Path], start: Path) -> list[str]:
-    named = [text for name, path in teachers.items() for text in ("--teacher", f"{name}={path}")]
-    return [*named, "--start", str(start)]
+    kill_in_the_middle([*arguments(often, run), *options(given)], run, "taught", STEPS, write=400)
+    assert_same_weights(train(recipe, run, **given), taught)
 
 
 def test_teachers_that_are_missing_or_other_are_named(
-    recipe: Path, learnt: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path
+    recipe: Path, given: dict[str, Any], taught: Path, tmp_path: Path
 ) -> None:
-    start = ("--start", learnt)
-    one, two = (f"{name}={path}" for name, path in teachers.items())
-    for given, message in (
-        (["--teacher", one], "the recipe's teachers need paths: add --teacher two=PATH"),
-        (["--teacher", one, "--teacher", two, "--teacher", f"x={teachers['one']}"], "the recipe has no such teacher"),
-        (["--teacher", str(teachers["one"])], "takes each as --teacher NAME=PATH"),
-        (["--teacher", one, "--teacher", one], "was given before"),
-        (["--teacher", one, "--teacher", f"two={tmp_path / 'none'}"], "none: no such folder"),
-    ):
-        assert_refused(train_command(recipe, tmp_path / "run", *given, *start), message)
+    run, bert = taught.parent.parent, given["teacher"]["one"]
+    _, one, _, two, *start = options(given)
     other = write_tiny_bert(tmp_path / "other", layer_norm_eps=1e-6)
-    outcome = train_command(recipe, taught.parent.parent, "--teacher", one, "--teacher", f"two={other}", *start)
-    assert_refused(outcome, "teacher: '")
-    shutil.copytree(taught.parent.parent, tmp_path / "damaged")
+    for teachers, message in (
+        ([one], "the recipe's teachers need paths: add --teacher two=PATH"),
+        ([one, two, f"x={bert}"], "the recipe has no such teacher"),
+        ([bert], "takes each as --teacher NAME=PATH"),
+        ([one, one], "was given before"),
+        ([one, f"two={tmp_path / 'none'}"], "none: no such folder"),
+        ([one, f"two={other}"], "teacher: '"),
+    ):
+        words = [word for teacher in teachers for word in ("--teacher", teacher)]
+        assert_refused(train_command(recipe, run, *words, *start), message)
+    shutil.copytree(run, tmp_path / "damaged")
     for file in (tmp_path / "damaged" / "teachers").glob("joined-*.safetensors"):
         file.write_bytes(file.read_bytes()[:100])
-    assert_refused(train_command(recipe, tmp_path / "damaged", *options(teachers, learnt)), "delete the folder")
+    assert_refused(train_command(recipe, tmp_path / "damaged", *options(given)), "delete the folder")

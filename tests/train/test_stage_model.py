@@ -2,43 +2,24 @@
 
 import pytest
 import torch
+from stages import DIM, MASKABLE, PAIRS, model_and_batch
 
 from xsent_train import model as encoders
-from xsent_train.data.batches import Batch
 from xsent_train.data.masking import Labelled, hide
 from xsent_train.devices import launch
 from xsent_train.losses import Whitening, align, similarity_distil
-from xsent_train.model import ModelConfig
 from xsent_train.recipe import Objectives, StageConfig
-from xsent_train.stage_model import TrainingModel
 from xsent_train.tokens import Packing, Tokens, group_of
 
-PIECES, PAIRS, DIM, TEACHER_DIM = 40, 7, 16, 12
 PLAIN = dict.fromkeys(("smlm", "xtr", "ugt", "align", "sim", "sentence_ctl", "distil", "contrastive_distil"), 1)
 # Of the negatives all there are: no chance involved.
 EVERYTHING = Objectives(**PLAIN, mlm={"share": 0.4}, tlm={"share": 0.4}, word_ctl={"negatives": 10_000})
 STAGE = StageConfig(name="all", num_layers=2, steps=1, batch_size=PAIRS, table_learning_rate=0.1, objectives=EVERYTHING)
-MASKABLE = torch.arange(PIECES) > 3
 
 
 def changed(**settings: object) -> StageConfig:
     """The stage with other settings, checked like any."""
     return StageConfig(**{**dict(STAGE), **settings})
-
-
-def model_and_batch(stage: StageConfig, teacher_dim: int = TEACHER_DIM) -> tuple[TrainingModel, Batch]:
-    torch.manual_seed(3)
-    config = ModelConfig(PIECES, dim=DIM, num_layers=stage.num_layers, num_heads=2, ffn_dim=24, max_length=20)
-    model = TrainingModel(config, stage, MASKABLE, teacher_dim).double()
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
-    sides = []
-    for _ in range(2):
-        lengths = torch.randint(1, 9, (PAIRS,))
-        sides.append(Tokens(torch.randint(3, PIECES, (int(lengths.sum()),)), lengths))
-    hiding = hide((sides[0], sides[1]), stage.objectives, MASKABLE, 20, torch.Generator().manual_seed(2))
-    teacher, queue = torch.randn(PAIRS, teacher_dim).double(), torch.randn(9, teacher_dim).double()
-    return model, Batch(hiding, torch.arange(PAIRS), teacher, queue)
 
 
 def losses_and_gradients(stage: StageConfig) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
@@ -136,7 +117,6 @@ def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
     model, batch = model_and_batch(stage)
     assert model.projection is None and stage.objectives.reads_english  # cosines need no common dimension
     u, v = (model.encoder.static(side.tokens) for side in batch.hiding.read)
-    assert batch.teacher is not None
     expected = [similarity_distil(side[:, :d], u[:, :d], batch.teacher) for side in (u, v) for d in (4, DIM)]
     assert model(batch)["similarity_distil"].item() == pytest.approx(torch.stack(expected).mean().item())
 
@@ -170,7 +150,6 @@ def test_english_alone_is_a_pair_with_itself(num_layers: int, objectives: Object
 def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None:
     objectives = Objectives(distil=1, contrastive_distil={"ignore_above": 0.9}, similarity_distil=1, align=1)
     model, batch = model_and_batch(changed(num_layers=0, objectives=objectives), teacher_dim=DIM)
-    assert batch.teacher is not None and batch.queue is not None
     model, batch = model.float(), batch._replace(teacher=batch.teacher.float(), queue=batch.queue.float())
     expected = {name: loss.item() for name, loss in model(batch).items()}
     model.mixed = True
@@ -181,7 +160,6 @@ def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None
 def test_a_copy_is_told_from_its_pair_however_near_and_nobody_taught_it() -> None:
     stage = changed(objectives=Objectives(align=1, distil=1, similarity_distil=1))
     model, batch = model_and_batch(stage, DIM)
-    assert batch.teacher is not None
     kept, alike = PAIRS - 2, torch.zeros(PAIRS, dtype=torch.long)
     copies = batch._replace(group=alike, teacher=batch.teacher[:kept], copied=torch.tensor([1, 3]))
     losses = model(copies)

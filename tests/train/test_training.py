@@ -1,6 +1,7 @@
 """Training as a whole: it learns, resumes to the bit, stops cleanly, and refuses what does not fit."""
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -13,10 +14,11 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import sentencepiece as spm
 import torch
-from commands import assert_refused, edit_json, flip_byte
+from commands import assert_refused, edit_json, flip_byte, raises
 from safetensors.numpy import load_file, save_file
-from toy import QUEUED, toy_pairs, write_toy_recipe
+from toy import QUEUED, write_toy_recipe
 from trainings import arguments, assert_same_weights, command, kill_in_the_middle, open_trainer, train, train_command
 
 import xsent
@@ -34,6 +36,7 @@ from xsent_train.checkpoint import (
 )
 from xsent_train.data.corpus import Corpus
 from xsent_train.data.preparation import TrainingPairs, prepare
+from xsent_train.model import Encoder, ModelConfig
 from xsent_train.recipe import Objectives, load_recipe
 from xsent_train.stage_loop import Validation
 from xsent_train.trainer import Trainer, open_start, require_fit, weights_in_common
@@ -57,16 +60,9 @@ def times(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-def test_training_learns_to_translate(trained: Path) -> None:
-    unseen = toy_pairs(100, seed=99)
-    for checkpoint, least in ((trained.parent / "table-0000150", 0.9), (trained, 0.6)):  # a new layer, twelve steps
-        encoder = open_encoder(checkpoint)
-        assert encoder is not None
-        english, other = (encoder.encode([pair[i] for pair in unseen]) for i in (2, 3))
-        assert ((english @ other.T).argmax(axis=1) == np.arange(100)).mean() > least
-    about = json.loads((trained / "checkpoint.json").read_text())
-    assert about["languages"] == ["en", "de", "fr"]
-    assert set(about["validation"]["p1"]) == set(about["validation"]["loss"]) == {"de", "fr"}
+def test_a_checkpoint_is_opened_as_an_encoder(trained: Path) -> None:
+    encoder = open_encoder(trained)
+    assert encoder.languages == ["en", "de", "fr"]
     assert not encoder.encode(["", "\u200b"]).any() and encoder.encode([]).shape == (0, 32)
     vectors = encoder.encode(["cat", "", "dog house"])
     assert not vectors[1].any() and np.allclose(vectors[[0, 2]], encoder.encode(["cat", "dog house"]), atol=1e-6)
@@ -109,8 +105,7 @@ def test_what_a_stage_takes_of_the_one_before(trained: Path, caplog: pytest.LogC
     headed = replace(start, weights={**start.weights, "projection.weight": torch.ones(7, start.config.dim)})
     assert "projection.weight" in weights_in_common(headed, start.config, 7)  # to a teacher of as many dimensions
     assert "projection.weight" not in weights_in_common(headed, start.config, 8)
-    with pytest.raises(DataError, match=r"has 1 layers; keep_layers names 1, counted from 0"):
-        keep_layers(start, [1])
+    raises(DataError, r"has 1 layers; keep_layers names 1, counted from 0", keep_layers, start, [1])
 
 
 def test_the_mean_of_checkpoints_by_hand(trained: Path) -> None:
@@ -184,17 +179,8 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(trained: Path, 
     wild = write_toy_recipe(tmp_path, ("learning_rate = 2e-4", "learning_rate = 1e30"))
     run = Path(shutil.copytree(trained.parent.parent, tmp_path / "run", ignore=lambda *_: [trained.name]))
     message = r"stage layers, step \d+: the loss of align and .* no longer a number|gradients are no longer"
-    with pytest.raises(XsentError, match=message):
-        train(wild, run)
+    raises(XsentError, message, train, wild, run)
     assert load_checkpoint(run / "checkpoints" / "table-0000150").step == 150
-
-
-def test_a_finished_run_is_not_trained_again(recipe: Path, trained: Path, tmp_path: Path) -> None:
-    before = times(trained)
-    assert train(recipe, trained.parent.parent) == trained and times(trained) == before
-    changed = write_toy_recipe(tmp_path, ("ugt = 0.1", "ugt = 0.2"))
-    with pytest.raises(DataError, match=r"stages\[1\]\.objectives\.ugt\.weight: 0\.1 became 0\.2.*--out"):
-        train(changed, trained.parent.parent)
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
@@ -207,14 +193,14 @@ def test_a_training_starts_from_a_model(bundle: bool, recipe: Path, trained: Pat
     again.write_text(text[: text.index("[[stage]]")] + text[text.rindex("[[stage]]") :])
     os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
     path = train(again, tmp_path / "run", start=start)
-    assert train(again, tmp_path / "run", start=start) == path
+    before = times(path)
+    assert train(again, tmp_path / "run", start=start) == path and times(path) == before  # not trained again
     assert (path / "sentencepiece.model").read_bytes() == (table / "sentencepiece.model").read_bytes()
     assert load_checkpoint(path).about["started_from"] == load_checkpoint(trained).name
     # The same table, another seed of the stage: near what the whole training came to.
     rows = [load_file(folder / "model.safetensors")[TABLE] for folder in (path, trained)]
     assert np.abs(rows[0] - rows[1]).max() < 0.01
-    with pytest.raises(DataError, match=r"start: '\w+' became '\w+'.*--out"):
-        train(again, tmp_path / "run", start=other)
+    raises(DataError, r"start: '\w+' became '\w+'.*--out", train, again, tmp_path / "run", start=other)
 
 
 def test_a_start_that_does_not_fit(recipe: Path, trained: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
@@ -225,23 +211,22 @@ def test_a_start_that_does_not_fit(recipe: Path, trained: Path, mini_checkpoint:
         train(recipe, tmp_path / "run", start=other)
     wider = load_recipe(recipe).model_copy(update={"num_heads": 4, "ffn_dim": 64})
     assert open_start(wider, trained.parent / "table-0000150").step == 150  # without layers it fits any heads
-    with pytest.raises(DataError, match="num_heads = 2, the recipe 4; to start from it"):
-        open_start(wider, trained)
+    raises(DataError, "num_heads = 2, the recipe 4; to start from it", open_start, wider, trained)
 
 
 @pytest.mark.parametrize(
-    ("change", "more", "teacher", "message"),
+    ("change", "more", "given", "message"),
     [
-        (FEWER_STEPS, QUEUED, None, "stage queued distils and has no teacher; name its folder with --teacher"),
-        (FEWER_STEPS, QUEUED, "nowhere", "teacher nowhere: no such folder"),
-        (("[corpus]", "[corpus]\nweights = { tolk = 2 }"), "", None, "no pair has: tolk; there are manual, talk"),
-        (('["de", "fr"]', '["de", "fr", "xx"]'), "", None, "0 held-out pairs in 'xx'"),
+        (FEWER_STEPS, QUEUED, {}, "stage queued distils and has no teacher; name its folder with --teacher"),
+        (FEWER_STEPS, QUEUED, {"teacher": Path("nowhere")}, "teacher nowhere: no such folder"),
+        (FEWER_STEPS, QUEUED, {"teacher": {"x": Path("nowhere")}}, r"the recipe has no table \[teachers\.x\]"),
+        (FEWER_STEPS, QUEUED, {"fast_teacher": Path("fast")}, "fast: an 8-bit form needs its teacher; name that with"),
+        (("[corpus]", "[corpus]\nweights = { tolk = 2 }"), "", {}, "no pair has: tolk; there are manual, talk"),
+        (('["de", "fr"]', '["de", "fr", "xx"]'), "", {}, "0 held-out pairs in 'xx'"),
     ],
 )
-def test_recipe_needs(change: tuple[str, str], more: str, teacher: str | None, message: str, tmp_path: Path) -> None:
-    recipe = write_toy_recipe(tmp_path, change, more=more)
-    with pytest.raises(DataError, match=message):
-        train(recipe, tmp_path / "run", teacher=Path(teacher) if teacher else None)
+def test_recipe_needs(change: tuple[str, str], more: str, given: dict[str, Any], message: str, tmp_path: Path) -> None:
+    raises(DataError, message, train, write_toy_recipe(tmp_path, change, more=more), tmp_path / "run", **given)
 
 
 def test_what_a_training_cannot_follow(recipe: Path) -> None:
@@ -257,8 +242,7 @@ def test_what_a_training_cannot_follow(recipe: Path) -> None:
         ({"batch_size": 31}, 2, False, "batch_size = 31 cannot be divided by 2 processes"),
     ):
         require(started=True, **change)
-        with pytest.raises(DataError, match=message):
-            require(ranks, None, started, **change)
+        raises(DataError, message, require, ranks, None, started, **change)
     # Only what copies a teacher of another dimension needs a projection, which would stay random.
     frozen = {"learning_rate": 0.0, "table_learning_rate": 1e-3}
     require(1, config.dim + 1, objectives=Objectives(align=1, similarity_distil=1), **frozen)
@@ -269,12 +253,10 @@ def test_what_a_training_cannot_follow(recipe: Path) -> None:
 def test_a_store_of_another_corpus_is_refused_and_stays(recipe: Path, trained: Path, tmp_path: Path) -> None:
     prepared, other = trained.parent.parent, write_toy_recipe(tmp_path, pairs=700)
     before = times(prepared)
-    with pytest.raises(DataError, match=r"another corpus or vocabulary.*--out"):
-        train(other, prepared)
+    raises(DataError, r"another corpus or vocabulary.*--out", train, other, prepared)
     open_trainer(recipe, tmp_path / "run", prepared=prepared)
     assert not (tmp_path / "run" / "store").exists()
-    with pytest.raises(DataError, match="was prepared for another corpus"):
-        open_trainer(other, tmp_path / "run", prepared=prepared)
+    raises(DataError, "was prepared for another corpus", open_trainer, other, tmp_path / "run", prepared=prepared)
     assert times(prepared) == before
 
 
@@ -313,8 +295,7 @@ def test_a_changed_checkpoint_is_refused_where_it_knows_its_checksums(trained: P
     for name in (*changes, "sentencepiece.model", "validation.tsv"):
         folder = Path(shutil.copytree(trained, tmp_path / name))
         changes.get(name, flip_byte)(folder / name)
-        with pytest.raises(DataError, match=rf"{name}: damaged \(its SHA-256 .*; take another checkpoint"):
-            load_checkpoint(folder)
+        raises(DataError, rf"{name}: damaged \(its SHA-256 .*; take another checkpoint", load_checkpoint, folder)
         if name != "sentencepiece.model":  # which does not open any more
             edit_json(folder / "checkpoint.json", sha256={})
             load_checkpoint(folder)
@@ -324,3 +305,22 @@ def test_a_changed_checkpoint_is_refused_where_it_knows_its_checksums(trained: P
     flip_byte(tmp_path / "open" / "optimizer.safetensors")
     with pytest.raises(DataError, match=r"optimizer.safetensors: damaged \(its SHA-256 .*; delete the checkpoint"):
         load_optimizer(tmp_path / "open")
+
+
+def test_p1_and_loss_over_the_english_sentences_of_all_languages(toy_tokenizer: Path, tmp_path: Path) -> None:
+    processor = spm.SentencePieceProcessor(model_file=str(toy_tokenizer))
+    cat, dog, fish = (processor.piece_to_id(f"▁{word}") for word in ("cat", "dog", "fish"))
+    pairs = [("de", "cat", "dog"), ("de", "dog", "fish"), ("fr", "cat", "cat"), ("fr", "fish", "fish")]
+    path = tmp_path / "validation.tsv"
+    path.write_text("".join(f"talk\t{language}\t{en}\t{other}\n" for language, en, other in pairs))
+    encoder = Encoder(ModelConfig(vocab_size=processor.vocab_size(), dim=8, num_layers=0))
+    with torch.no_grad():  # three sentences at right angles
+        for axis, piece in enumerate((cat, dog, fish)):
+            encoder.table.weight[piece] = 3.0 * torch.eye(8)[axis]
+
+    measured = Validation(path, toy_tokenizer).measure(encoder)
+
+    assert measured["p1"] == {"de": 0.0, "fr": 100.0}  # "cat" stands in two pairs and is one candidate
+    wrong, right = math.log(math.exp(20) + 2), math.log(1 + 2 * math.exp(-20))
+    assert measured["loss"]["de"] == pytest.approx(wrong, rel=1e-5)
+    assert measured["loss"]["fr"] == pytest.approx(right, abs=1e-6)

@@ -1,7 +1,6 @@
 """The translator: loss and beam search by hand, a training killed and resumed, and bad input."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,39 +44,35 @@ de = { random = 34.51 }
 """
 pytest.importorskip("sacrebleu")
 END, A, B = LAST, 5, 6
+Odds = dict[tuple[int, ...], dict[int, float]]
 
 
-def toy_scores(odds: dict[str, dict[int, float]]) -> Callable[[Tensor], Tensor]:
-    """Log probabilities after prefixes of A and B: those given for a prefix, or else an end for certain."""
+def found(odds: Odds, width: int, penalty: float, most: int = 9) -> list[int]:
+    """What is found by the odds after a prefix; after one that has none comes an end for certain."""
 
     def scores(prefixes: Tensor) -> Tensor:
         found = torch.full((*prefixes.shape[:2], 7), -torch.inf)
         for i, beams in enumerate(prefixes.tolist()):
             for j, (first, *tokens) in enumerate(beams):
                 assert first == FIRST
-                text = "".join({A: "a", B: "b"}.get(token, "?") for token in tokens)
-                for piece, chance in odds.get(text, {END: 1.0}).items():
+                for piece, chance in odds.get(tuple(tokens), {END: 1.0}).items():
                     found[i, j, piece] = torch.tensor(chance).log()
         return found
 
-    return scores
-
-
-def found(odds: dict[str, dict[int, float]], width: int, penalty: float, most: int = 9) -> list[int]:
-    both = beam_search(toy_scores(odds), 2, width=width, most=most, penalty=penalty)
+    both = beam_search(scores, 2, width=width, most=most, penalty=penalty)
     assert both[0].tolist() == both[1].tolist()  # sentences do not disturb each other
     return both[0].tolist()
 
 
 def test_a_beam_search_by_hand() -> None:
-    odds = {"": {A: 0.6, B: 0.4}, "a": {END: 0.5, A: 0.3, B: 0.2}}
+    odds: Odds = {(): {A: 0.6, B: 0.4}, (A,): {END: 0.5, A: 0.3, B: 0.2}}
     assert found(odds, 1, 0.0) == [A]  # 0.6 x 0.5
     assert found(odds, 2, 0.0) == [B]  # 0.4 x 1.0, which greedy search misses
-    odds = {"": {A: 0.6, B: 0.4}, "a": {END: 1.0}, "b": {B: 0.8, END: 0.2}, "bb": {END: 1.0}}
+    odds = {(): {A: 0.6, B: 0.4}, (B,): {B: 0.8, END: 0.2}}
     assert found(odds, 2, 0.0) == [A]  # 0.6, beside 0.4 x 0.8 = 0.32
     assert found(odds, 2, 1.0) == [A]  # log 0.6 / 2 = -0.255, beside log 0.32 / 3 = -0.380
     assert found(odds, 2, 3.0) == [B, B]  # -0.064 beside -0.042
-    endless = {"": {A: 0.9, B: 0.1}, "a": {A: 0.4, B: 0.6}, "ab": {A: 1.0}}
+    endless: Odds = {(): {A: 0.9, B: 0.1}, (A,): {A: 0.4, B: 0.6}, (A, B): {A: 1.0}}
     assert found(endless, 1, 1.0, most=3) == [A, B, A]  # its best beam
 
 

@@ -1,12 +1,47 @@
-"""Pairs made of others by swapping two words: which words, where, and what a batch makes of them."""
+"""Sentences in other spellings, and pairs made of others by swapping two words."""
+
+from difflib import SequenceMatcher
+from pathlib import Path
 
 import numpy as np
 import pytest
-import sentencepiece as spm
 import torch
 
-from xsent_train.data.changes import Swaps
-from xsent_train.tokens import Tokens, to_tokens
+from xsent_train.data.changes import Spellings, Swaps, mistype, other_spelling
+from xsent_train.data.vocabulary import ModelProto, SentencePiece, open_model
+from xsent_train.tokens import Tokens, open_tokenizer, to_tokens
+
+
+def test_accents_go_and_umlauts_are_two_letters() -> None:
+    for text, expected in (
+        ("über die straße", {"uber die strasse", "ueber die strasse"}),
+        ("é già così", {"e gia cosi"}),
+        ("мой ёж", {"мой еж"}),
+        ("がんばる", {"がんばる"}),  # its marks make other letters
+        ("", {""}),
+    ):
+        assert expected <= {other_spelling(text, np.random.default_rng(seed)) for seed in range(50)}
+
+
+def test_typing_errors_stay_inside_words() -> None:
+    text = "The 1989 treaty was signed by all of them."
+    for seed in range(100):
+        wrong = mistype(text, np.random.default_rng(seed))
+        assert wrong[:10] == "The 1989 t" and wrong.endswith(".")
+        assert SequenceMatcher(None, text, wrong).ratio() > 0.9
+    assert mistype("東京は雨です 12345 a", np.random.default_rng(0)) == "東京は雨です 12345 a"
+
+
+def test_a_share_of_the_sentences_is_respelled_and_a_resume_finds_the_same(mini_checkpoint: Path) -> None:
+    processor = open_tokenizer(mini_checkpoint / "sentencepiece.model")
+    batch = to_tokens(processor.encode(["the cat sleeps in the kitchen", "die katze schläft in der küche"] * 50))
+    one, same, other = (Spellings(processor, 0.3, 12).respell(batch, [1, seed]) for seed in (2, 2, 3))
+    assert torch.equal(one.ids, same.ids) and not torch.equal(one.ids[:50], other.ids[:50])
+    assert int(one.lengths.sum()) == len(one.ids) and int(one.lengths.max()) <= max(12, int(batch.lengths.max()))
+    before, after = (side.ids.split(side.lengths.tolist()) for side in (batch, one))
+    changed = sum(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
+    assert 15 <= changed <= 45
+
 
 # Pieces, how common they are, and where they lie: words and their translations together, nurses near teachers.
 KINDS: list[tuple[str, float, list[float]]] = [
@@ -28,34 +63,13 @@ PIECES = {name: (share, place) for names, share, place in KINDS for name in name
 NAMES = list(PIECES)
 
 
-def fake_processor() -> spm.SentencePieceProcessor:
-    class Processor:
-        def __len__(self) -> int:
-            return len(NAMES)
-
-        id_to_piece = staticmethod(NAMES.__getitem__)
-        is_byte = is_control = is_unknown = staticmethod(lambda piece: False)
-
-        @staticmethod
-        def get_score(piece: int) -> float:
-            return float(np.log(PIECES[NAMES[piece]][0]))
-
-        @staticmethod
-        def encode(words: list[str]) -> list[list[int]]:
-            return [[NAMES.index(f"▁{word}") if f"▁{word}" in PIECES else len(NAMES)] for word in words]
-
-        @staticmethod
-        def piece_to_id(name: str) -> int:
-            return NAMES.index(name) if name in PIECES else -1
-
-    return Processor()  # type: ignore[return-value]
-
-
 @pytest.fixture(scope="module")
 def swaps() -> Swaps:
-    table = torch.tensor([place for _, place in PIECES.values()]).float()
+    pieces = [SentencePiece(piece=name, score=float(np.log(share))) for name, (share, _) in PIECES.items()]
+    unknown = SentencePiece(piece="<unk>", type=SentencePiece.UNKNOWN)
+    table = torch.tensor([*(place for _, place in PIECES.values()), [0.0] * 5])
     table[-1] = -table.sum(dim=0)  # so that their mean, which is taken away, is zero
-    return Swaps(table, fake_processor())
+    return Swaps(table, open_model(ModelProto(pieces=[*pieces, unknown]).SerializeToString()))
 
 
 def ids(text: str) -> np.ndarray:
@@ -68,10 +82,6 @@ def text(pieces: np.ndarray) -> str:
 
 def tokens(*texts: str) -> Tokens:
     return to_tokens([ids(one).tolist() for one in texts])
-
-
-def sentences(side: Tokens) -> list[np.ndarray]:
-    return [part.numpy() for part in side.ids.split(side.lengths.tolist())]
 
 
 ENGLISH = "▁the ▁nurse ▁called ▁the ▁teacher ."
@@ -128,13 +138,13 @@ def test_numbers_are_taken_from_the_pair_of_the_same_language_with_the_likest(sw
     sides = tokens(*(pair[0] for pair in pairs)), tokens(*(pair[1] for pair in pairs))
     (english, german), copied = swaps.replace_last(sides, languages, 12)
     assert copied.tolist() == [0, 2, 4, 5, 7]
-    made = [(text(a), text(b)) for a, b in zip(*(sentences(side)[15:] for side in (english, german)), strict=True)]
+    made = [[text(side.part(i, i + 1).ids.numpy()) for side in (english, german)] for i in range(15, 20)]
     assert made == [
-        ("▁called ▁1989 .", "▁1989 ▁rief"),
-        ("▁nurse ▁1998", "▁schw ester ▁1998"),
-        ("▁the ▁four", "▁die ▁vier"),
-        ("▁three ▁nurse", "▁drei ▁schw ester"),
-        ("▁the ▁teacher ▁called ▁the ▁nurse .", "▁die ▁lehrerin ▁rief ▁die ▁schw ester ."),
+        ["▁called ▁1989 .", "▁1989 ▁rief"],
+        ["▁nurse ▁1998", "▁schw ester ▁1998"],
+        ["▁the ▁four", "▁die ▁vier"],
+        ["▁three ▁nurse", "▁drei ▁schw ester"],
+        ["▁the ▁teacher ▁called ▁the ▁nurse .", "▁die ▁lehrerin ▁rief ▁die ▁schw ester ."],
     ]
     # A third of the copies of a batch, at most; the rest have two words swapped.
     assert swaps.replace_last(sides, languages, 8)[1].tolist() == [0, 2, 7]
