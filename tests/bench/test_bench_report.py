@@ -1,4 +1,4 @@
-"""Results and their report: its numbers, words and pictures, whatever was measured."""
+"""Results, their report and the tables in pages: numbers, words and pictures, whatever was measured."""
 
 import re
 from dataclasses import replace
@@ -6,11 +6,17 @@ from pathlib import Path
 
 import pytest
 from made_up_results import LAYERS, made_up_results
+from typer.testing import CliRunner
 
 from xsent.errors import DataError
-from xsent_bench.report import GROUPS, Table, by_tokens, frontiers, listing, sections, write_report
-from xsent_bench.results import Measurement, Results, number
+from xsent_bench.cli import app
+from xsent_bench.report import GROUPS, fill, frontiers, listing, sections, write_report
+from xsent_bench.results import Measurement, Results
 
+ROOT = Path(__file__).parents[2]
+REPORT = ROOT / "docs/results/bench"
+PAGES = ("README.md", "docs/choosing.md")
+PLACE = "# Page\n\n<!-- table {} -->\n\nold\n\n<!-- end -->\n\nText.\n"
 PLOTS = {"latency-by-layers", "memory-by-layers", "throughput-by-length", "quality-by-milliseconds"}
 
 
@@ -24,20 +30,6 @@ def markdown(folder: Path) -> str:
     return (folder / "report.md").read_text()
 
 
-def test_tables_of_measurements() -> None:
-    assert [number(n) for n in (0, 0.0512, 1.234, 123.4, 12345.6)] == ["0", "0.0512", "1.23", "123", "12,346"]
-    one = Measurement("size", {"layers": 1}, {"bytes": 28.3e6})
-    two = Measurement("size", {"layers": 2, "extra": "x"}, {"bytes": 30e6, "topics": 50})
-    rows = [["1", "–", "28.3", "–"], ["2", "x", "30.0", "50.0"]]
-    assert listing([one, two]) == Table(["layers", "extra", "MB", "topics, own head"], rows)
-    latencies = [
-        Measurement("latency", {"layers": layers, "tokens": tokens}, {"p50_ms": layers * tokens, "p95_ms": 1.5})
-        for layers, tokens in ((1, 16), (1, 8), (2, 8))
-    ]
-    rows = [["1", "8.00 / 1.50", "16.0 / 1.50"], ["2", "16.0 / 1.50", "–"]]
-    assert by_tokens(latencies, "p50_ms", "p95_ms") == Table(["layers", "8 tokens", "16 tokens"], rows)
-
-
 def test_the_report_says_every_group(markdown: str) -> None:
     found = re.findall(r"^## (.*)$", markdown, re.MULTILINE)
     assert found == ["To know", "Systems", "Machine", *(title for _, title, *_ in GROUPS), "Not measured"]
@@ -49,6 +41,8 @@ def test_the_report_says_every_group(markdown: str) -> None:
 
 
 ROWS = [
+    "| layers | precision | backend | threads | 8 tokens | 32 tokens | 256 tokens |",
+    "| 6 | float32 | onnx | 1 | – | 9.00 / – / – | – |",
     # 2 layers: 0.05 + 0.01 × 2 × 8 = 0.21 ms, 1 / 0.21 ms = 4,762 sentences and 38,095 tokens a second.
     "| 2 | int8 | onnx | 1 | 0.210 / 0.420 / 0.630 | 0.690 / 1.38 / 2.07 |",
     "| 2 | int8 | onnx | 1 | 4,762 / 38,095 |",
@@ -63,6 +57,8 @@ ROWS = [
 
 def test_the_numbers_are_those_measured(markdown: str) -> None:
     assert [row for row in ROWS if row not in markdown] == []
+    sizes = [Measurement("size", {"layers": 1}, {}), Measurement("size", {"layers": 2, "extra": "x"}, {"bytes": 0})]
+    assert listing(sizes).rows == [["1", "–", "–"], ["2", "x", "0"]]
 
 
 def test_who_is_on_the_frontier() -> None:
@@ -102,3 +98,49 @@ def test_any_beginning_of_a_run_has_a_report(tmp_path: Path) -> None:
     results.measurements = [m for m in made_up_results().measurements if m.axes.get("layers", LAYERS[2]) == LAYERS[2]]
     plots = {plot.name for section in sections(results) for plot in section.plots}
     assert plots == PLOTS - {"latency-by-layers", "memory-by-layers"}  # one depth is no line
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_figures_of_a_page_are_those_of_the_report(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    if '"format_version": 1' in (REPORT / "results.json").read_text():
+        pytest.skip("the report is older than these tables")
+    assert fill(text, Results.read(REPORT / "results.json"), page) == text
+
+
+TABLES = {
+    "systems": ["| xsent, 1 layer | 90.5 | 80.0 / 75.0 | 75.0 / 70.0 | 1.10 | 909 | 80.0 | 20.0 |"],
+    "frontier": ["- Found, to English, the frontier (nothing is both faster"],
+    # 93 + 1, 93 - 1
+    "languages": ["|  | fr | de |", "| found, to English | 94.0 | 92.0 |", "| topics (English: 85.0) | 81.0 | 79.0 |"],
+    "layers": ["| 2 | 91.0 | 91.5 | 80.0 | 70.0 | 0.690 | 1,449 | 142 | 75.0 | 30.0 |", "| 6 | 93.0 | – |"],
+    "vectors": ["| 384 | 1,536: 94.1 / 94.2 | 384: 94.1 / 94.2 |"],
+    "backends": ["| `onnx` | 1.97 | 146 | 79.0 |"],
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_made_of_the_results(name: str) -> None:
+    filled = fill(PLACE.format(name), made_up_results(), "page.md")
+    assert "old" not in filled and filled.startswith("# Page\n\n<!-- table ") and filled.endswith("\n\nText.\n")
+    assert all(f"\n{row}" in filled for row in TABLES[name]), filled
+    assert fill(filled, made_up_results(), "page.md") == filled
+
+
+def test_a_page_without_tables_and_results_without_figures_are_one_line() -> None:
+    for text, message in (
+        ("Text.", "page.md: no table; expected <!-- table NAME -->"),
+        (PLACE.format("prices"), "page.md: no table prices; there are systems, "),
+        (PLACE.format("languages"), "page.md: the results lack figures of the table languages; measure with --eval"),
+    ):
+        with pytest.raises(DataError, match=message):
+            fill(text, Results(""), "page.md")
+
+
+def test_the_command_writes_the_pages(tmp_path: Path) -> None:
+    made_up_results().write(tmp_path / "results.json")
+    page = tmp_path / "page.md"
+    page.write_text(PLACE.format("layers"))
+    result = CliRunner().invoke(app, ["tables", str(tmp_path), str(page)])
+    assert result.exit_code == 0, result.output
+    assert page.read_text() == fill(PLACE.format("layers"), made_up_results(), "page.md")
