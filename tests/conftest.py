@@ -16,7 +16,6 @@ from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import sentencepiece
 from commands import Runner
@@ -25,7 +24,7 @@ from texts import OURS, multilingual, train_tokenizer
 from toy import toy_pairs
 
 from xsent.bundle import Bundle, builtin_path
-from xsent.encoder import LongSentenceWarning, SentenceEncoder
+from xsent.encoder import SentenceEncoder
 
 if find_spec("torch") and find_spec("onnx"):
     import torch
@@ -41,7 +40,6 @@ else:
     collect_ignore = [str(path) for path in Path(__file__).parent.rglob("test_*.py") if more.search(path.read_text())]
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
-LONG = "Anna, Boris, Clara and David. " * 40  # more than the tiny bundle reads
 PHRASES = {"en": "{}, {}, {} and {}.", "fr": "{}, {}, {} et {}.", "de": "{}, {}, {} und {}."}
 
 MakeEncoder = Callable[..., "Encoder"]
@@ -57,15 +55,6 @@ os.environ.pop("PYTEST_XDIST_WORKER", None)  # pytest-benchmark refuses to run i
 def sentences(language: str) -> list[str]:
     """33 different sentences; those at the same place say the same in every language, mostly with names."""
     return [PHRASES[language].format(*names) for names in islice(combinations(NAMES, 4), 0, None, 15)]
-
-
-def check_long_text(encode: Callable[..., object], bundle: Path) -> None:
-    """What encodes a text, with options, warns of a long one, or splits it as the encoder does, or refuses it."""
-    with pytest.warns(LongSentenceWarning):
-        encode(LONG)
-    assert np.array_equal(encode(LONG, on_long="split"), SentenceEncoder(bundle).encode(LONG, on_long="split"))
-    with pytest.raises(ValueError, match="at most 64 fit"):
-        encode(LONG, on_long="error")
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ import joblib
 import numpy as np
 import pytest
 from chromadb.config import Settings
-from conftest import LONG, check_long_text, sentences
+from conftest import sentences
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 
-from xsent import FingerprintError, SentenceEncoder, nearest
+from xsent import FingerprintError, LongSentenceWarning, SentenceEncoder, nearest
 from xsent.bundle import builtin_path
 from xsent_apps import chroma
 from xsent_apps.chroma import XsentEmbeddingFunction
@@ -32,6 +32,7 @@ ENGLISH = sentences("en")
 GERMAN = sentences("de")
 BOTH = [*ENGLISH, *GERMAN]
 SOME = ENGLISH[::4]
+LONG = " ".join(ENGLISH)  # more than the tiny bundle reads
 IDS = [str(number) for number in range(len(SOME))]
 QUIET = Settings(anonymized_telemetry=False)  # older versions report their use
 
@@ -59,7 +60,12 @@ def test_vectors_are_the_encoders(tool: str, mini_bundle: Path) -> None:
     assert np.array_equal(ENCODE[tool](mini_bundle, ENGLISH), encoder.encode(ENGLISH))
     short = ENCODE[tool](mini_bundle, ENGLISH, layers=2, truncate_dim=8, threads=1)
     assert np.array_equal(short, encoder.encode(ENGLISH, truncate_dim=8))
-    check_long_text(lambda text, **options: ENCODE[tool](mini_bundle, [text], **options)[0], mini_bundle)
+    with pytest.warns(LongSentenceWarning):
+        ENCODE[tool](mini_bundle, [LONG])
+    split = encoder.encode([LONG], on_long="split")
+    assert np.array_equal(ENCODE[tool](mini_bundle, [LONG], on_long="split"), split)
+    with pytest.raises(ValueError, match="at most 64 fit"):
+        ENCODE[tool](mini_bundle, [LONG], on_long="error")
 
 
 @pytest.mark.parametrize("tool", ENCODE)

@@ -4,8 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 from urllib.parse import quote
 
@@ -142,24 +144,16 @@ def test_what_is_no_folder_is_refused_in_one_line(run: Runner, tmp_path: Path) -
         assert_refused(run("mcp", tmp_path / name), "not a folder")
 
 
-def test_an_index_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("link", [os.symlink, partial(copytree, copy_function=os.symlink)], ids=["itself", "files"])
+def test_an_index_that_leads_elsewhere_is_refused(link: Callable[[Path, Path], object], tmp_path: Path) -> None:
     write_files(tmp_path, {"theirs/x.txt": SECRET, "mine/y.txt": "The cat sleeps.\n"})
     encoder = SentenceEncoder(threads=1)
     Library([tmp_path / "theirs"], encoder).search("cat")
-    index = tmp_path / "mine" / INDEX
-    index.symlink_to(tmp_path / "theirs" / INDEX)
-    for make in (lambda: None, lambda: (index.unlink(), index.mkdir(), link_files(tmp_path / "theirs" / INDEX, index))):
-        make()
-        library = Library([tmp_path / "mine"], encoder)
-        for call in (partial(library.search, "cat"), partial(library.read, "mine/x.txt"), library.status):
-            with pytest.raises(DataError, match="a link, or links in it"):
-                call()
-
-
-def link_files(source: Path, folder: Path) -> None:
-    """Links to all files of a folder."""
-    for file in source.iterdir():
-        (folder / file.name).symlink_to(file)
+    link(tmp_path / "theirs" / INDEX, tmp_path / "mine" / INDEX)
+    library = Library([tmp_path / "mine"], encoder)
+    for call in (partial(library.search, "cat"), partial(library.read, "mine/x.txt"), library.status):
+        with pytest.raises(DataError, match="a link, or links in it"):
+            call()
 
 
 def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:

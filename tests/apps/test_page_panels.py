@@ -193,15 +193,6 @@ def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noq
     page.emulate_media(color_scheme="light")
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core: npm install --no-save axe-core")
-def test_axe_looks_at_the_page(page: Any) -> None:  # noqa: ANN401
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    broken = "document.body.append(Object.assign(document.createElement('img'), { id: 'broken' }))"
-    page.evaluate(broken)
-    assert [one["id"] for one in page.evaluate("axe.run('#broken')")["violations"]] == ["image-alt"]
-    page.evaluate("document.getElementById('broken').remove()")
-
-
 def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, address: str) -> None:  # noqa: ANN401
     context = browser.new_context()
     page = context.new_page()

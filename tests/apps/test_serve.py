@@ -107,8 +107,6 @@ def test_openai_s_client_reads_the_very_vectors(address: str, encoder: SentenceE
         assert ours.models.retrieve("text-embedding-3-small").to_dict()["fingerprint"] == encoder.fingerprint
         with pytest.raises(openai.NotFoundError, match="there is no model 'a/b' here"):
             ours.models.retrieve("a/b")
-        with pytest.raises(openai.BadRequestError, match=r"input\[1\] has [\d,]+ tokens, at most 64 fit"):
-            ours.embeddings.create(model="mini", input=["Anna", LONG], extra_body={"on_long": "error"})
 
 
 def test_trained_prefixes_are_the_dimensions(encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
