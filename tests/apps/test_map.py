@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import browser, complaints_of, needs_chromium
+from browsing import browser, needs_chromium, quiet_page
 
 from xsent import DataError
 from xsent_apps.map import TextMap, app, map_texts
@@ -74,15 +74,13 @@ def test_the_command_colours_by_columns(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_page_in_a_browser_without_a_network(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
     made().save(tmp_path / "map.html")
     for width, scheme in ((390, "light"), (1280, "dark")):
-        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)
-        complaints = complaints_of(page)
-        page.goto((tmp_path / "map.html").as_uri())
-        assert page.title() == "My <texts>"
-        assert page.locator("#legend").inner_text().split("\n") == ["en (7)", "fr (5)"]
-        page.focus("#canvas")
-        page.keyboard.press("ArrowRight")
-        assert page.locator("#pointed strong").inner_text().startswith("Text ")
-        assert page.locator("#pointed li").count() == 4
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert complaints == []
-        page.close()
+        size = {"width": width, "height": 800}
+        with quiet_page(browser, viewport=size, color_scheme=scheme, offline=True) as page:
+            page.goto((tmp_path / "map.html").as_uri())
+            assert page.title() == "My <texts>"
+            assert page.locator("#legend").inner_text().split("\n") == ["en (7)", "fr (5)"]
+            page.focus("#canvas")
+            page.keyboard.press("ArrowRight")
+            assert page.locator("#pointed strong").inner_text().startswith("Text ")
+            assert page.locator("#pointed li").count() == 4
+            assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import address, browser, complaints_of, expect, needs_chromium, open_page, playwright
+from browsing import address, browser, expect, needs_chromium, open_page, playwright, quiet_page
 from texts import NOTES
 
 from experiments.notes import ASK
@@ -56,14 +56,11 @@ LINES = [
 @pytest.fixture(scope="module")
 def page(browser: Any, address: str) -> Iterator[Any]:  # noqa: ANN401
     """The page with the English notes pasted into it; shared by the tests."""
-    page = browser.new_page()
-    complaints = complaints_of(page)
-    open_page(page, address)
-    paste(page, "\n".join(NOTES["en"]))
-    expect(page, "#encoding").to_contain_text("3 passages.")
-    yield page
-    page.close()
-    assert complaints == []
+    with quiet_page(browser) as page:
+        open_page(page, address)
+        paste(page, "\n".join(NOTES["en"]))
+        expect(page, "#encoding").to_contain_text("3 passages.")
+        yield page
 
 
 def paste(page: Any, text: str) -> None:  # noqa: ANN401
@@ -234,6 +231,8 @@ UNREADABLE = {
     "many.txt": (b"A line.\n" * 20_001, "many.txt has 20,001 passages; the page holds 20,000"),
     "empty.txt": (b" \n", "empty.txt has no words in it"),
     "paper.PDF": (b"%PDF-1.4", "paper.PDF is a PDF, which this page does not read; xsent notes does"),
+    "open.csv": (b'a,b\n1,"without its end\n2,c\n3\n', "open.csv, row 4: 1 fields, expected 2 as in row 1."),
+    "mails.tsv": (b"a\tb\n1\tSome words\n2\n", "mails.tsv, row 3: 1 fields, expected 2 as in row 1."),
 }
 
 
@@ -354,12 +353,6 @@ def test_the_texts_of_a_table_are_one_of_its_columns(page: Any) -> None:  # noqa
     choose(page, "mails.jsonl", '{"n": 1, "text": "The lift is stuck again."}\n{"n": 2, "text": null}\n')
     expect(page, "#encoding").to_contain_text("4 passages.")
     page.click("[aria-label='Remove mails.jsonl']")
-    choose(page, "open.csv", 'a,b\n1,"a quote without its end\n2,c\n3\n')
-    expect(page, "#notice").to_contain_text("open.csv, row 4: 1 fields, expected 2 as in row 1.")
-    choose(page, "mails.tsv", "a\tb\n1\tSome words are here\n2\n")
-    expect(page, "#notice").to_contain_text("mails.tsv, row 3: 1 fields, expected 2 as in row 1.")
-    choose(page, "short.txt", "Otters sleep.")
-    page.click("[aria-label='Remove short.txt']")
 
 
 def test_an_old_browser_is_told_what_it_lacks(browser: Any, address: str) -> None:  # noqa: ANN401
@@ -369,10 +362,7 @@ def test_an_old_browser_is_told_what_it_lacks(browser: Any, address: str) -> Non
         "delete Intl.Segmenter": "Intl.Segmenter",
         "delete globalThis.DecompressionStream": "DecompressionStream",
     }.items():
-        old = browser.new_page()
-        complaints = complaints_of(old)
-        old.add_init_script(change)
-        old.goto(address)
-        expect(old, "#notice").to_contain_text(f"lacks {lacks}")
-        assert complaints == []
-        old.close()
+        with quiet_page(browser) as old:
+            old.add_init_script(change)
+            old.goto(address)
+            expect(old, "#notice").to_contain_text(f"lacks {lacks}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import address, browser, complaints_of, expect, needs_chromium, open_page
+from browsing import address, browser, expect, needs_chromium, open_page, quiet_page
 from texts import NOTES
 
 from xsent import LinearClassifier, SentenceEncoder, cluster, name_clusters
@@ -54,14 +54,11 @@ COVERED = """() => [...document.querySelectorAll("input, textarea, select")].fla
 @pytest.fixture(scope="module")
 def page(browser: Any, address: str) -> Iterator[Any]:  # noqa: ANN401
     """The page with its example."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    complaints = complaints_of(page)
-    open_page(page, address)
-    page.click("#example")
-    expect(page, "#encoding").to_contain_text("54 passages.")
-    yield page
-    page.close()
-    assert complaints == []
+    with quiet_page(browser, viewport={"width": 1280, "height": 900}) as page:
+        open_page(page, address)
+        page.click("#example")
+        expect(page, "#encoding").to_contain_text("54 passages.")
+        yield page
 
 
 def saved(page: Any, button: str) -> list[dict[str, str]]:  # noqa: ANN401
