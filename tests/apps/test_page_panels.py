@@ -175,6 +175,13 @@ def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noq
     page.set_viewport_size({"width": width, "height": 844})
     page.emulate_media(color_scheme=scheme)
     page.evaluate("for (const one of document.querySelectorAll('#adding, footer details')) one.open = true")
+    page.set_input_files("#files", {"name": "empty.txt", "mimeType": "text/plain", "buffer": b" "})
+    expect(page, "#notice").to_be_visible()
+    page.click("#tab-search")
+    page.fill("#query", f"wann kommt der Zug, {scheme}?")
+    expect(page, "#results mark strong").to_be_visible()
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (int(re.findall(r"\d+", background)[0]) > 127) == (scheme == "light")
     for tab in ("search", "sort", "map"):
         page.click(f"#tab-{tab}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -205,7 +205,6 @@ def test_another_job_is_not_resumed(texts: Path, tmp_path: Path) -> None:
 )
 def test_what_engines_refuse(run: Runner, arguments: list[object], message: str) -> None:
     assert_refused(run("encode", *arguments), message)
-    assert run("encode", *arguments, "--engine", "spark")[0] == 2
 
 
 def test_without_ray_the_extra_is_named(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
