@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 import pytest
 from chromadb.config import Settings
+from commands import raises
 from conftest import sentences
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -65,8 +66,7 @@ def test_vectors_are_the_encoders(tool: str, deep_bundle: Path) -> None:
     with pytest.warns(LongSentenceWarning):
         encode([LONG])
     assert np.array_equal(encode([LONG], on_long="split"), encoder.encode([LONG], on_long="split"))
-    with pytest.raises(ValueError, match="at most 64 fit"):
-        encode([LONG], on_long="error")
+    raises(ValueError, "at most 64 fit", encode, [LONG], on_long="error")
 
 
 @pytest.mark.parametrize("space", [None, "all-MiniLM-L6-v2"])
@@ -78,10 +78,8 @@ def test_vectors_of_two_spaces_are_not_taken_for_each_other(space: str | None) -
 def test_sklearn_knows_an_estimator_like_others(mini_bundle: Path) -> None:
     vectorizer = SentenceVectorizer(mini_bundle, layers=2, truncate_dim=8)
     copy = clone(vectorizer)
-    settings = {"path": mini_bundle, "layers": 2, "truncate_dim": 8, "on_long": "warn", "threads": None, "space": None}
-    assert copy.get_params() == settings
-    with pytest.raises(NotFittedError):
-        copy.transform(BOTH)
+    assert copy.get_params() == vectorizer.get_params()
+    raises(NotFittedError, "not fitted yet", copy.transform, BOTH)
     file = io.BytesIO()
     joblib.dump(vectorizer.fit(BOTH), file)
     assert len(file.getvalue()) < 2000  # the path, not the weights
@@ -101,10 +99,9 @@ def test_sklearn_takes_arrays_and_columns_and_gives_tables(mini_bundle: Path) ->
     assert table.to_numpy().dtype == np.float32 and np.array_equal(table, expected)
     both = ColumnTransformer([("text", SentenceVectorizer(mini_bundle), "text")], remainder="passthrough")
     assert both.fit_transform(frame).shape == (66, 33)
-    with pytest.raises(ValueError, match=r"expected a list or a column of texts, got a table of shape \[66, 1\]"):
-        vectorizer.transform(frame[["text"]])
-    with pytest.raises(ValueError, match="got one text"):
-        vectorizer.transform("Anna")
+    table = r"expected a list or a column of texts, got a table of shape \[66, 1\]"
+    raises(ValueError, table, vectorizer.transform, frame[["text"]])
+    raises(ValueError, "got one text", vectorizer.transform, "Anna")
 
 
 def test_queries_and_texts_are_encoded_alike(mini_bundle: Path) -> None:
@@ -131,10 +128,9 @@ def test_llamaindex_is_stored_and_opened_again(
         assert again.to_dict() == stored
         assert again.get_text_embedding(LONG) == embedding.get_text_embedding(LONG)
     mine, other = stored["fingerprint"], SentenceEncoder().fingerprint
-    with pytest.raises(FingerprintError, match=f"has fingerprint {other}, expected {mine}"):
-        XsentEmbedding.from_dict({**stored, "path": None})
-    with pytest.raises(ValueError, match="truncate_dims"):
-        XsentEmbedding(truncate_dims=128)
+    message = f"has fingerprint {other}, expected {mine}"
+    raises(FingerprintError, message, XsentEmbedding.from_dict, {**stored, "path": None})
+    raises(ValueError, "truncate_dims", XsentEmbedding, truncate_dims=128)
 
 
 def test_a_collection_opened_later_finds_its_function(
@@ -162,10 +158,9 @@ def test_another_encoder_is_refused_with_both_named(mini_bundle: Path, tmp_path:
     notes = chromadb.PersistentClient(str(tmp_path), QUIET).create_collection("notes", embedding_function=function)
     notes.modify(configuration={"embedding_function": function})
     named = f"made with the encoder {function.encoder.fingerprint}, this one is {other.encoder.fingerprint}"
-    with pytest.raises(FingerprintError, match=named):
-        notes.modify(configuration={"embedding_function": other})
-    with pytest.raises(ValueError, match="truncate_dim = None, not 8"):
-        notes.modify(configuration={"embedding_function": XsentEmbeddingFunction(mini_bundle, truncate_dim=8)})
+    raises(FingerprintError, named, notes.modify, configuration={"embedding_function": other})
+    short = XsentEmbeddingFunction(mini_bundle, truncate_dim=8)
+    raises(ValueError, "truncate_dim = None, not 8", notes.modify, configuration={"embedding_function": short})
 
 
 def test_a_collection_whose_bundle_was_replaced_is_not_searched(mini_bundle: Path, tmp_path: Path) -> None:
@@ -188,8 +183,7 @@ def test_mteb_compares_vectors_as_we_do(mini_bundle: Path) -> None:
     vectors = mteb_encode(ours, ENGLISH, batch_size=4)
     assert np.allclose(ours.similarity(vectors, vectors), encoder.similarity(vectors, vectors), atol=1e-6)
     assert mteb_encode(ours, ENGLISH, precision="int8").dtype == np.int8
-    with pytest.raises(ValueError, match="packed bits"):
-        mteb_encode(ours, ENGLISH, precision="binary")
+    raises(ValueError, "packed bits", mteb_encode, ours, ENGLISH, precision="binary")
 
 
 def test_mteb_keeps_results_of_other_settings_apart(mini_bundle: Path) -> None:
