@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import anyio
 import pytest
-from commands import OFFLINE, Runner, assert_refused, start, write_files
+from commands import OFFLINE, Runner, assert_refused, raises, start, write_files
 from httpx2 import post
 
 from xsent import DataError, SentenceEncoder
@@ -147,8 +147,7 @@ def test_an_index_that_leads_elsewhere_is_refused(link: Callable[[Path, Path], o
     link(tmp_path / "theirs" / INDEX, tmp_path / "mine" / INDEX)
     library = Library([tmp_path / "mine"], encoder)
     for call in (partial(library.search, "cat"), partial(library.read, "mine/x.txt"), library.status):
-        with pytest.raises(DataError, match="a link, or links in it"):
-            call()
+        raises(DataError, "a link, or links in it", call)
 
 
 def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
@@ -158,5 +157,4 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     library = Library(folders, SentenceEncoder(threads=1))
     assert [hit.path for hit in library.search("cat", 9)] == ["notes-2/x.txt", "notes/x.txt"]
     assert library.read("notes-2/x.txt") == "# x\n1: The cat sleeps."
-    with pytest.raises(DataError, match="expected 1 to"):
-        library.search("x" * (MOST_CHARACTERS + 1))
+    raises(DataError, "expected 1 to", library.search, "x" * (MOST_CHARACTERS + 1))

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from commands import raises
 from texts import pdf
 
 from xsent import DataError
@@ -337,5 +338,4 @@ def test_what_cannot_be_read_is_one_line_with_its_name(name: str, tmp_path: Path
 
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"gone.txt: cannot be read \(No such file or directory\)"):
-        read_passages(tmp_path / "gone.txt")
+    raises(DataError, r"gone.txt: cannot be read \(No such file or directory\)", read_passages, tmp_path / "gone.txt")

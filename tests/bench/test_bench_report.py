@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from commands import raises
 from made_up_results import LAYERS, made_up_results
 from typer.testing import CliRunner
 
@@ -79,8 +80,7 @@ def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert results.measurements[0].turns["p50_ms"] == [p50, 3 * p50, 5 * p50]
     assert results.measurements[0].figures["p50_ms"] == 3 * p50
     file.write_text('{"format_version": 0}')
-    with pytest.raises(DataError, match="expected results of xsent-bench in format"):
-        Results.read(file)
+    raises(DataError, "expected results of xsent-bench in format", Results.read, file)
 
 
 def test_every_plot_is_a_file(folder: Path, markdown: str) -> None:
@@ -131,8 +131,7 @@ def test_a_page_without_tables_and_results_without_figures_are_one_line() -> Non
         (PLACE.format("prices"), "page.md: no table prices; there are systems, "),
         (PLACE.format("languages"), "page.md: the results lack figures of the table languages; measure with --eval"),
     ):
-        with pytest.raises(DataError, match=message):
-            fill(text, Results(""), "page.md")
+        raises(DataError, message, fill, text, Results(""), "page.md")
 
 
 def test_the_command_writes_the_pages(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import raises
 
 from experiments import training
 from experiments.training import made_up_pairs, made_up_words
@@ -27,8 +28,7 @@ def test_made_up_pairs_are_different_words_of_the_wanted_length() -> None:
 def test_numbers_of_an_option() -> None:
     assert numbers("2,4", least=2) == [2, 4]
     for text, message in {"1,x": "expected whole numbers", "": "expected", "4,1": "1 must be at least 2"}.items():
-        with pytest.raises(DataError, match=message):
-            numbers(text, least=2)
+        raises(DataError, message, numbers, text, least=2)
 
 
 def test_a_child_ends_with_its_parent() -> None:
