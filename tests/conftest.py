@@ -59,7 +59,6 @@ def sentences(language: str) -> list[str]:
 
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    """Runs `xsent` commands."""
     return Runner(capfd)
 
 
@@ -160,7 +159,6 @@ def deep_checkpoint(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path_f
 
 @pytest.fixture(scope="session")
 def deep_bundle(deep_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The int8 bundle of `deep_checkpoint`."""
     options = ExportOptions(tolerance=20)  # of few pairs
     return export(load_checkpoint(deep_checkpoint), tmp_path_factory.mktemp("deep") / "bundle", options).path
 

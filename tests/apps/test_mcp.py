@@ -69,7 +69,6 @@ async def call(session: Any, tool: str, **arguments: object) -> Any:  # noqa: AN
 
 
 async def ask(server: Any, folder: Path) -> None:  # noqa: ANN401
-    """What a client does and must not get."""
     async with mcp.Client(server) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "similar", "status"}
         assert "not indexed yet" in (await call(client, "status"))["folders"]["notes"]["problem"]

@@ -18,7 +18,6 @@ def made_up_results() -> Results:
 
 
 def costs() -> list[Measurement]:
-    """What our own bundles cost."""
     found = []
     for layers in LAYERS:
         for tokens in LENGTHS:

@@ -23,7 +23,6 @@ LINES = {code: [line for document in toy_documents(code, 20) for line in documen
 
 
 def invoke(experiment: Callable[..., None], *arguments: object) -> tuple[int, str, str]:
-    """Run an experiment as its script does."""
     app = typer.Typer()
     app.command()(experiment)
     result = CliRunner().invoke(app, list(map(str, arguments)))
@@ -38,7 +37,6 @@ def rows(experiment: Callable[..., None], *arguments: object) -> list[list[str]]
 
 
 def cells(text: str) -> list[list[str]]:
-    """The cells of the tables in a text."""
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
 
 
