@@ -186,7 +186,7 @@ def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, 
     assert_refused(run("notes", folder, "--index", folder / "work"), "work: not an index")
     assert run("index", folder / "cat.txt", tmp_path / "lines")[0] == 0
     refused = run("notes", folder, "--index", tmp_path / "lines")
-    assert_refused(refused, "an index of lines, as xsent index makes; name another")
+    assert_refused(refused, "an index of lines, as xsent index makes; name another --index")
 
 
 def test_what_is_there_is_searched_while_another_process_updates(run: Runner, folder: Path) -> None:
