@@ -52,6 +52,16 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
+@contextmanager
+def quiet_page(browser: Any, **options: object) -> Iterator[Any]:  # noqa: ANN401
+    """A page that has no errors and warnings until it is closed."""
+    page = browser.new_page(**options)
+    complaints = complaints_of(page)
+    yield page
+    page.close()
+    assert complaints == []
+
+
 def complaints_of(page: Any) -> list[str]:  # noqa: ANN401
     """Where a page's errors and warnings go."""
     complaints: list[str] = []

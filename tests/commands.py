@@ -72,7 +72,6 @@ def interrupt(
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:
-    """A file of lines."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
 
@@ -85,7 +84,6 @@ def write_files(root: Path, files: Mapping[str, str]) -> None:
 
 
 def edit_json(file: Path, **fields: object) -> None:
-    """Give fields of a file other values."""
     file.write_text(json.dumps(json.loads(file.read_bytes()) | fields))
 
 
@@ -97,19 +95,16 @@ def flip_byte(file: Path, place: int = -1) -> None:
 
 
 def file_names(folder: Path) -> set[str]:
-    """What a folder holds."""
     return {entry.name for entry in folder.iterdir()}
 
 
 def is_one_line(text: str) -> bool:
-    """Whether a message is one line and nothing more."""
     return text.count("\n") == 1 and text.endswith("\n")
 
 
 def raises(
     error: type[Exception], message: str, call: Callable[..., object], *arguments: object, **options: object
 ) -> None:
-    """See that a call raises this error, with a message that matches."""
     with pytest.raises(error, match=message):
         call(*arguments, **options)
 

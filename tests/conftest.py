@@ -16,7 +16,6 @@ from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import sentencepiece
 from commands import Runner
@@ -25,7 +24,7 @@ from texts import OURS, multilingual, train_tokenizer
 from toy import toy_pairs
 
 from xsent.bundle import Bundle, builtin_path
-from xsent.encoder import LongSentenceWarning, SentenceEncoder
+from xsent.encoder import SentenceEncoder
 
 if find_spec("torch") and find_spec("onnx"):
     import torch
@@ -41,7 +40,6 @@ else:
     collect_ignore = [str(path) for path in Path(__file__).parent.rglob("test_*.py") if more.search(path.read_text())]
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
-LONG = "Anna, Boris, Clara and David. " * 40  # more than the tiny bundle reads
 PHRASES = {"en": "{}, {}, {} and {}.", "fr": "{}, {}, {} et {}.", "de": "{}, {}, {} und {}."}
 
 MakeEncoder = Callable[..., "Encoder"]
@@ -59,18 +57,8 @@ def sentences(language: str) -> list[str]:
     return [PHRASES[language].format(*names) for names in islice(combinations(NAMES, 4), 0, None, 15)]
 
 
-def check_long_text(encode: Callable[..., object], bundle: Path) -> None:
-    """What encodes a text, with options, warns of a long one, or splits it as the encoder does, or refuses it."""
-    with pytest.warns(LongSentenceWarning):
-        encode(LONG)
-    assert np.array_equal(encode(LONG, on_long="split"), SentenceEncoder(bundle).encode(LONG, on_long="split"))
-    with pytest.raises(ValueError, match="at most 64 fit"):
-        encode(LONG, on_long="error")
-
-
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    """Runs `xsent` commands."""
     return Runner(capfd)
 
 
@@ -171,7 +159,6 @@ def deep_checkpoint(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path_f
 
 @pytest.fixture(scope="session")
 def deep_bundle(deep_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The int8 bundle of `deep_checkpoint`."""
     options = ExportOptions(tolerance=20)  # of few pairs
     return export(load_checkpoint(deep_checkpoint), tmp_path_factory.mktemp("deep") / "bundle", options).path
 

@@ -28,7 +28,6 @@ def toy_pairs(count: int, seed: int = 0) -> list[tuple[str, str, str, str]]:
 
 
 def write_toy_corpus(path: Path, count: int = 600) -> Path:
-    """Write a toy corpus."""
     path.write_text("".join("\t".join(pair) + "\n" for pair in toy_pairs(count)), encoding="utf-8")
     return path
 

@@ -6,7 +6,6 @@ import sys
 
 
 def said(script: str) -> list[str]:
-    """The lines that a script prints."""
     command = [sys.executable, "-m", f"xsent_apps.examples.{script}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -5,6 +5,7 @@ import io
 import json
 import pickle
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,14 @@ import joblib
 import numpy as np
 import pytest
 from chromadb.config import Settings
-from conftest import LONG, check_long_text, sentences
-from langchain_core.embeddings import Embeddings
-from mteb.models import EncoderProtocol
+from commands import raises
+from conftest import sentences
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 
-from xsent import FingerprintError, SentenceEncoder, nearest
+from xsent import FingerprintError, LongSentenceWarning, SentenceEncoder, nearest
 from xsent.bundle import builtin_path
 from xsent_apps import chroma
 from xsent_apps.chroma import XsentEmbeddingFunction
@@ -34,6 +34,7 @@ ENGLISH = sentences("en")
 GERMAN = sentences("de")
 BOTH = [*ENGLISH, *GERMAN]
 SOME = ENGLISH[::4]
+LONG = " ".join(ENGLISH)  # more than the tiny bundle reads
 IDS = [str(number) for number in range(len(SOME))]
 QUIET = Settings(anonymized_telemetry=False)  # older versions report their use
 
@@ -56,41 +57,29 @@ ENCODE: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("tool", ENCODE)
-def test_vectors_are_the_encoders(tool: str, mini_bundle: Path) -> None:
-    encoder = SentenceEncoder(mini_bundle)
-    assert np.array_equal(ENCODE[tool](mini_bundle, ENGLISH), encoder.encode(ENGLISH))
-    short = ENCODE[tool](mini_bundle, ENGLISH, layers=2, truncate_dim=8, threads=1)
-    assert np.array_equal(short, encoder.encode(ENGLISH, truncate_dim=8))
-    check_long_text(lambda text, **options: ENCODE[tool](mini_bundle, [text], **options)[0], mini_bundle)
+def test_vectors_are_the_encoders(tool: str, deep_bundle: Path) -> None:
+    encode, encoder = partial(ENCODE[tool], deep_bundle), SentenceEncoder(deep_bundle)
+    assert np.array_equal(encode(ENGLISH), encoder.encode(ENGLISH))
+    short = SentenceEncoder(deep_bundle, layers=1).encode(ENGLISH, truncate_dim=8)
+    assert np.array_equal(encode(ENGLISH, layers=1, truncate_dim=8, threads=1), short)
+    assert np.array_equal(encode(ENGLISH, space="their-model"), encoder.encode(ENGLISH, space="their-model"))
+    with pytest.warns(LongSentenceWarning):
+        encode([LONG])
+    assert np.array_equal(encode([LONG], on_long="split"), encoder.encode([LONG], on_long="split"))
+    raises(ValueError, "at most 64 fit", encode, [LONG], on_long="error")
 
 
-@pytest.mark.parametrize("tool", ENCODE)
-def test_vectors_lie_in_another_models_space(tool: str) -> None:
-    expected = SentenceEncoder().encode(SOME, space="all-MiniLM-L6-v2")
-    assert np.array_equal(ENCODE[tool](builtin_path(), SOME, space="all-MiniLM-L6-v2"), expected)
-
-
-@pytest.mark.parametrize(
-    "kept",
-    [
-        lambda space: XsentEmbeddingFunction(space=space).get_config()["fingerprint"],
-        lambda space: XsentEmbedding(space=space).fingerprint,
-    ],
-)
-def test_vectors_of_two_spaces_are_not_taken_for_each_other(kept: Callable[[str | None], str]) -> None:
-    spaces = (None, "all-MiniLM-L6-v2")
-    assert [kept(space) for space in spaces] == [SentenceEncoder().fingerprint_of(space) for space in spaces]
+@pytest.mark.parametrize("space", [None, "all-MiniLM-L6-v2"])
+def test_vectors_of_two_spaces_are_not_taken_for_each_other(space: str | None) -> None:
+    kept = XsentEmbeddingFunction(space=space).get_config()["fingerprint"]
+    assert kept == XsentEmbedding(space=space).fingerprint == SentenceEncoder().fingerprint_of(space)
 
 
 def test_sklearn_knows_an_estimator_like_others(mini_bundle: Path) -> None:
     vectorizer = SentenceVectorizer(mini_bundle, layers=2, truncate_dim=8)
     copy = clone(vectorizer)
-    settings = {"path": mini_bundle, "layers": 2, "truncate_dim": 8, "on_long": "warn"}
-    settings |= {"threads": None, "space": None}
-    assert copy.get_params() == settings
-    assert repr(copy.set_params(layers=None, truncate_dim=None)) == f"SentenceVectorizer(path={mini_bundle!r})"
-    with pytest.raises(NotFittedError):
-        copy.transform(BOTH)
+    assert copy.get_params() == vectorizer.get_params()
+    raises(NotFittedError, "not fitted yet", copy.transform, BOTH)
     file = io.BytesIO()
     joblib.dump(vectorizer.fit(BOTH), file)
     assert len(file.getvalue()) < 2000  # the path, not the weights
@@ -101,37 +90,30 @@ def test_sklearn_knows_an_estimator_like_others(mini_bundle: Path) -> None:
 def test_sklearn_takes_arrays_and_columns_and_gives_tables(mini_bundle: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"text": BOTH, "length": range(66)})
+    expected = SentenceEncoder(mini_bundle).encode(BOTH)
     for texts in (np.array(BOTH), np.array(BOTH, object)):
-        vectors = SentenceVectorizer(mini_bundle).fit_transform(texts)
-        assert vectors.dtype == np.float32 and np.array_equal(vectors, SentenceEncoder(mini_bundle).encode(BOTH))
+        assert np.array_equal(SentenceVectorizer(mini_bundle).fit_transform(texts), expected)
     vectorizer = SentenceVectorizer(mini_bundle).set_output(transform="pandas")
     table = vectorizer.fit_transform(frame["text"])
     assert list(table.columns) == [f"sentencevectorizer{i}" for i in range(32)]
-    assert np.array_equal(table.to_numpy(), SentenceEncoder(mini_bundle).encode(BOTH))
+    assert table.to_numpy().dtype == np.float32 and np.array_equal(table, expected)
     both = ColumnTransformer([("text", SentenceVectorizer(mini_bundle), "text")], remainder="passthrough")
     assert both.fit_transform(frame).shape == (66, 33)
-    with pytest.raises(ValueError, match=r"expected a list or a column of texts, got a table of shape \[66, 1\]"):
-        vectorizer.transform(frame[["text"]])
-    with pytest.raises(ValueError, match="got one text"):
-        vectorizer.transform("Anna")
+    table = r"expected a list or a column of texts, got a table of shape \[66, 1\]"
+    raises(ValueError, table, vectorizer.transform, frame[["text"]])
+    raises(ValueError, "got one text", vectorizer.transform, "Anna")
 
 
-def test_langchain_encodes_queries_and_documents_alike(mini_bundle: Path) -> None:
-    embeddings = XsentEmbeddings(mini_bundle)
-    assert isinstance(embeddings, Embeddings)
+def test_queries_and_texts_are_encoded_alike(mini_bundle: Path) -> None:
+    langchain, llamaindex = XsentEmbeddings(mini_bundle), XsentEmbedding(path=str(mini_bundle))
     expected = SentenceEncoder(mini_bundle).encode(ENGLISH).tolist()
-    assert asyncio.run(embeddings.aembed_documents(ENGLISH)) == expected
-    assert embeddings.embed_query(ENGLISH[1]) == asyncio.run(embeddings.aembed_query(ENGLISH[1])) == expected[1]
-    assert embeddings.embed_documents([]) == []
-
-
-def test_llamaindex_encodes_queries_and_texts_alike(mini_bundle: Path) -> None:
-    embedding = XsentEmbedding(path=str(mini_bundle))
-    expected = SentenceEncoder(mini_bundle).encode(ENGLISH).tolist()
-    assert asyncio.run(embedding.aget_text_embedding_batch(ENGLISH)) == expected
-    assert embedding.get_query_embedding(ENGLISH[1]) == embedding.get_text_embedding(ENGLISH[1]) == expected[1]
-    assert asyncio.run(embedding.aget_query_embedding(ENGLISH[1])) == expected[1]
-    assert asyncio.run(embedding.aget_text_embedding(ENGLISH[1])) == expected[1]
+    for many in (langchain.aembed_documents, llamaindex.aget_text_embedding_batch):
+        assert asyncio.run(many(ENGLISH)) == expected
+    for one in (langchain.embed_query, llamaindex.get_query_embedding, llamaindex.get_text_embedding):
+        assert one(ENGLISH[1]) == expected[1]
+    for later in (langchain.aembed_query, llamaindex.aget_query_embedding, llamaindex.aget_text_embedding):
+        assert asyncio.run(later(ENGLISH[1])) == expected[1]
+    assert langchain.embed_documents([]) == []
 
 
 def test_llamaindex_is_stored_and_opened_again(
@@ -146,10 +128,9 @@ def test_llamaindex_is_stored_and_opened_again(
         assert again.to_dict() == stored
         assert again.get_text_embedding(LONG) == embedding.get_text_embedding(LONG)
     mine, other = stored["fingerprint"], SentenceEncoder().fingerprint
-    with pytest.raises(FingerprintError, match=f"has fingerprint {other}, expected {mine}"):
-        XsentEmbedding.from_dict({**stored, "path": None})
-    with pytest.raises(ValueError, match="truncate_dims"):
-        XsentEmbedding(truncate_dims=128)
+    message = f"has fingerprint {other}, expected {mine}"
+    raises(FingerprintError, message, XsentEmbedding.from_dict, {**stored, "path": None})
+    raises(ValueError, "truncate_dims", XsentEmbedding, truncate_dims=128)
 
 
 def test_a_collection_opened_later_finds_its_function(
@@ -174,20 +155,12 @@ def test_a_collection_opened_later_finds_its_function(
 
 def test_another_encoder_is_refused_with_both_named(mini_bundle: Path, tmp_path: Path) -> None:
     function, other = XsentEmbeddingFunction(mini_bundle), XsentEmbeddingFunction()
-    mine, theirs = function.encoder.fingerprint, other.encoder.fingerprint
-    named = f"made with the encoder {mine}, this one is {theirs}"
-    with pytest.raises(FingerprintError, match=named):
-        XsentEmbeddingFunction.build_from_config({**function.get_config(), "path": None})
-    with pytest.raises(FingerprintError, match=named):
-        other.validate_config_update(function.get_config(), other.get_config())
-    with pytest.raises(ValueError, match="truncate_dim = None, not 8"):
-        short = XsentEmbeddingFunction(mini_bundle, truncate_dim=8)
-        short.validate_config_update(function.get_config(), short.get_config())
-    function.validate_config_update(function.get_config(), function.get_config())
-
     notes = chromadb.PersistentClient(str(tmp_path), QUIET).create_collection("notes", embedding_function=function)
-    with pytest.raises(FingerprintError, match=named):
-        notes.modify(configuration={"embedding_function": other})
+    notes.modify(configuration={"embedding_function": function})
+    named = f"made with the encoder {function.encoder.fingerprint}, this one is {other.encoder.fingerprint}"
+    raises(FingerprintError, named, notes.modify, configuration={"embedding_function": other})
+    short = XsentEmbeddingFunction(mini_bundle, truncate_dim=8)
+    raises(ValueError, "truncate_dim = None, not 8", notes.modify, configuration={"embedding_function": short})
 
 
 def test_a_collection_whose_bundle_was_replaced_is_not_searched(mini_bundle: Path, tmp_path: Path) -> None:
@@ -199,22 +172,18 @@ def test_a_collection_whose_bundle_was_replaced_is_not_searched(mini_bundle: Pat
     bundle.unlink()
     bundle.symlink_to(builtin_path())
     chroma._encoder.cache_clear()  # as in another process
-    with pytest.raises(
-        (ValueError, FingerprintError),
-        match=f"made with the encoder {mine.encoder.fingerprint}, this one is [0-9a-f]+:",
-    ):
+    named = f"made with the encoder {mine.encoder.fingerprint}, this one is [0-9a-f]+:"
+    with pytest.raises((ValueError, FingerprintError), match=named):
         client.get_collection("notes").query(query_texts=SOME)
 
 
 def test_mteb_compares_vectors_as_we_do(mini_bundle: Path) -> None:
     encoder = SentenceEncoder(mini_bundle)
     ours = XsentEncoder(mini_bundle)
-    assert isinstance(ours, EncoderProtocol)
     vectors = mteb_encode(ours, ENGLISH, batch_size=4)
     assert np.allclose(ours.similarity(vectors, vectors), encoder.similarity(vectors, vectors), atol=1e-6)
     assert mteb_encode(ours, ENGLISH, precision="int8").dtype == np.int8
-    with pytest.raises(ValueError, match="packed bits"):
-        mteb_encode(ours, ENGLISH, precision="binary")
+    raises(ValueError, "packed bits", mteb_encode, ours, ENGLISH, precision="binary")
 
 
 def test_mteb_keeps_results_of_other_settings_apart(mini_bundle: Path) -> None:

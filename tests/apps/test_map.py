@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import browser, complaints_of, needs_chromium
+from browsing import browser, needs_chromium, quiet_page
+from commands import raises
 
 from xsent import DataError
 from xsent_apps.map import TextMap, app, map_texts
@@ -42,10 +43,8 @@ def test_near_texts_are_near_and_empty_ones_have_no_point() -> None:
 
 
 def test_wrong_counts() -> None:
-    with pytest.raises(DataError, match="language: 1 for 2 texts"):
-        map_texts(["a", "b"], np.eye(2), by={"language": ["en"]})
-    with pytest.raises(DataError, match="all texts are empty"):
-        map_texts([""], np.zeros((1, 2)), by={"language": ["en"]})
+    raises(DataError, "language: 1 for 2 texts", map_texts, ["a", "b"], np.eye(2), by={"language": ["en"]})
+    raises(DataError, "all texts are empty", map_texts, [""], np.zeros((1, 2)), by={"language": ["en"]})
 
 
 def test_a_picture_and_a_notebook(tmp_path: Path) -> None:
@@ -54,8 +53,7 @@ def test_a_picture_and_a_notebook(tmp_path: Path) -> None:
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
     assert "&lt;/h1&gt;" in drawn._repr_html_()
     assert len(repr(drawn)) < 100  # a notebook keeps it beside the page
-    with pytest.raises(ValueError, match=r"expected a name that ends in .html or .png"):
-        drawn.save(tmp_path / "map.svg")
+    raises(ValueError, "expected a name that ends in .html or .png", drawn.save, tmp_path / "map.svg")
 
 
 def test_the_command_colours_by_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,15 +72,13 @@ def test_the_command_colours_by_columns(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_page_in_a_browser_without_a_network(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
     made().save(tmp_path / "map.html")
     for width, scheme in ((390, "light"), (1280, "dark")):
-        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)
-        complaints = complaints_of(page)
-        page.goto((tmp_path / "map.html").as_uri())
-        assert page.title() == "My <texts>"
-        assert page.locator("#legend").inner_text().split("\n") == ["en (7)", "fr (5)"]
-        page.focus("#canvas")
-        page.keyboard.press("ArrowRight")
-        assert page.locator("#pointed strong").inner_text().startswith("Text ")
-        assert page.locator("#pointed li").count() == 4
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert complaints == []
-        page.close()
+        size = {"width": width, "height": 800}
+        with quiet_page(browser, viewport=size, color_scheme=scheme, offline=True) as page:
+            page.goto((tmp_path / "map.html").as_uri())
+            assert page.title() == "My <texts>"
+            assert page.locator("#legend").inner_text().split("\n") == ["en (7)", "fr (5)"]
+            page.focus("#canvas")
+            page.keyboard.press("ArrowRight")
+            assert page.locator("#pointed strong").inner_text().startswith("Text ")
+            assert page.locator("#pointed li").count() == 4
+            assert page.evaluate("document.documentElement.scrollWidth") <= width

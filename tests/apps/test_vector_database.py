@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from commands import Runner, write_lines
+from commands import Runner, raises, write_lines
 
 from xsent import DataError, FingerprintError, SentenceEncoder
 
@@ -30,19 +30,16 @@ def test_the_nearest_is_found_with_an_index_and_without(
     cosine = encoder.similarity(*encoder.encode([found["sentence"], "Anna sees Boris 7"]))
     assert found["cosine"] == pytest.approx(float(cosine[0, 0]), abs=1e-2 if indexed == 300 else 1e-5)
     assert found["cosine"] > 0.99
-    with pytest.raises(FingerprintError, match=f"has vectors of {encoder.fingerprint}, the encoder is"):
-        VectorDatabase(tmp_path / "a.lance", SentenceEncoder())
+    message = f"has vectors of {encoder.fingerprint}, the encoder is"
+    raises(FingerprintError, message, VectorDatabase, tmp_path / "a.lance", SentenceEncoder())
 
 
 def test_what_cannot_be_filled_or_asked(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
     pq.write_table(pa.table({"vector": [[1.0]]}), tmp_path / "theirs.parquet")
-    with pytest.raises(DataError, match="its metadata names no encoder"):
-        fill(tmp_path / "theirs.parquet", tmp_path / "db")
+    raises(DataError, "its metadata names no encoder", fill, tmp_path / "theirs.parquet", tmp_path / "db")
     lines = write_lines(tmp_path / "a.txt", TEXTS)
     command = ["encode", lines, "--output", tmp_path / "a.parquet", "--model", mini_bundle, "--precision", "int8"]
     assert run(*command)[0] == 0
-    with pytest.raises(DataError, match="holds int8, which LanceDB does not compare"):
-        fill(tmp_path / "a.parquet", tmp_path / "db")
-    with pytest.raises(DataError, match="no such database"):
-        VectorDatabase(tmp_path / "db", SentenceEncoder(mini_bundle))
+    raises(DataError, "holds int8, which LanceDB does not compare", fill, tmp_path / "a.parquet", tmp_path / "db")
+    raises(DataError, "no such database", VectorDatabase, tmp_path / "db", SentenceEncoder(mini_bundle))
     assert not (tmp_path / "db").exists()

@@ -10,6 +10,7 @@ from unittest import mock
 
 import pytest
 from bench_toy import write_toy_data
+from commands import raises
 
 from experiments import ablation
 from experiments.ablation import (
@@ -109,10 +110,8 @@ def test_failed_rows_are_named(tmp_path: Path) -> None:
     """Each in a process of its own."""
     data = write_toy_data(tmp_path / "data", 100)
     (data / "eval" / "stsb" / "en-test.csv").unlink()
-    with pytest.raises(
-        XsentError, match=r"^table-1 failed: .*stsb: has nothing in en; it has fr.*table-1\.log; the same command"
-    ):
-        run(replace(toy_plan(data), table_pairs=16), tmp_path / "out", "negatives")
+    message = r"^table-1 failed: .*stsb: has nothing in en; it has fr.*table-1\.log; the same command"
+    raises(XsentError, message, run, replace(toy_plan(data), table_pairs=16), tmp_path / "out", "negatives")
     assert "has nothing in en" in (tmp_path / "out" / "rows" / "table-1.log").read_text().splitlines()[-1]
 
 
@@ -122,10 +121,8 @@ def test_bad_input_is_one_clear_line(plan: AblationPlan, finished: Path, tmp_pat
         (toy_plan(tmp_path), tmp_path / "out", r"no train/pairs\.tsv"),
         (replace(plan, teacher="nowhere"), tmp_path / "out", "nowhere: no such folder; --teacher takes"),
     ):
-        with pytest.raises(DataError, match=message):
-            run(wrong, folder)
-    with pytest.raises(DataError, match="no group layer; there are generative"):
-        choose_groups(["layer"])
+        raises(DataError, message, run, wrong, folder)
+    raises(DataError, "no group layer; there are generative", choose_groups, ["layer"])
 
 
 def test_budgets_are_equal_and_every_row_has_its_variant() -> None:

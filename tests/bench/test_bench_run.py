@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 from bench_toy import write_toy_tests
-from commands import assert_refused
+from commands import assert_refused, raises
 from made_up_results import made_up_results
 from typer.testing import CliRunner
 
@@ -45,8 +45,7 @@ def test_texts_have_the_exact_number_of_tokens(mini_bundle: Path) -> None:
     count = SentenceEncoder(mini_bundle).count_tokens
     for tokens in (5, 8, 64):
         assert set(map(count, texts_of(tokens, count, mixed(1000)))) == {tokens}
-    with pytest.raises(ValueError, match="no text of 3 tokens was found"):
-        texts_of(3, lambda text: 2 * len(text), cycle(["abc"]))
+    raises(ValueError, "no text of 3 tokens was found", texts_of, 3, lambda text: 2 * len(text), cycle(["abc"]))
     assert {len(text.split()) for text in sentences(9, words=[8])} == {1 + 8}  # its number, and 8 words
 
 
@@ -66,8 +65,7 @@ def test_a_process_says_all_figures(mini_bundle: Path, tmp_path: Path, monkeypat
     assert found.by_language["de"].keys() == {"xx_en", "en_xx", "topics", "sklearn"}  # no FLORES, no STS-B
     assert found.by_language["en"].keys() == {"topics", "sklearn"}
     assert [text.partition(":")[0] for text in found.failed] == ["stsb"]
-    with pytest.raises(DataError, match=r"BundleError: .*nowhere: no such folder"):
-        run_turn(Task("nowhere"))
+    raises(DataError, "BundleError: .*nowhere: no such folder", run_turn, Task("nowhere"))
     monkeypatch.setattr(processes, "process_memory", lambda field: 0.0)  # a system without /proc
     with redirect_stdout(io.StringIO()) as said:
         measure_task(Task(str(mini_bundle)))
@@ -137,8 +135,8 @@ def test_given_bundles_are_measured_at_each_depth(deep_bundle: Path, mini_bundle
     assert found[builtin.num_layers, builtin.precision].path == builtin_path()
     assert notes[0].startswith("0, 1, 2 layers in int8: mini, ") and builtin.name in notes[1]
     assert "All layers are trained" in notes[2] and len(notes) == 3
-    with pytest.raises(DataError, match=f"{mini_bundle} and {deep_bundle}: both are 2 layers in int8; give one"):
-        open_given([deep_bundle, mini_bundle])
+    message = f"{mini_bundle} and {deep_bundle}: both are 2 layers in int8; give one"
+    raises(DataError, message, open_given, [deep_bundle, mini_bundle])
 
 
 def test_the_size_of_a_depth_is_that_of_its_export(deep_bundle: Path, deep_checkpoint: Path, tmp_path: Path) -> None:
@@ -197,8 +195,8 @@ def test_a_run_leaves_a_report_however_it_ends(tmp_path: Path) -> None:
     steps = [("grid", lambda: measure(1, error)), ("peers", lambda: measure(2))]  # what fails is a line
     text = measure_steps(Results(""), steps, tmp_path).read_text()
     assert "- grid: no room" in text and len(Results.read(tmp_path / "results.json").measurements) == 2
-    with pytest.raises(DataError, match="nothing could be measured; grid: no room"):
-        measure_steps(Results(""), [("grid", lambda: measure(0, error))], tmp_path)
+    failing = [("grid", lambda: measure(0, error))]
+    raises(DataError, "nothing could be measured; grid: no room", measure_steps, Results(""), failing, tmp_path)
     for bad, note in ((KeyboardInterrupt(), CUT_SHORT), (RuntimeError("a bug"), f"{CUT_SHORT} RuntimeError: a bug")):
         with pytest.raises(type(bad)):
             measure_steps(Results(""), [("grid", lambda: measure(2, bad)), ("peers", never)], tmp_path)  # noqa: B023

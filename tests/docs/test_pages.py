@@ -13,12 +13,15 @@ import subprocess
 import sys
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from commands import write_files, write_lines
 from conftest import sentences
-from pages import PAGES, ROOT, Block, blocks
+from pages import PAGES, ROOT, SITE, Block, blocks
 
+import xsent
 from xsent.bundle import Bundle, builtin_path
 
 # Beginnings of commands that are not run, by the reason.
@@ -150,3 +153,34 @@ def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
 def test_every_exception_is_needed() -> None:
     code = "\n".join(block.text for page in PAGES for block in blocks(page, "sh", "python"))
     assert [mark for mark in (*NOT_RUN, *NOT_RUN_PYTHON) if mark not in code] == []
+
+
+def test_the_function_for_spark_gives_the_vectors_of_the_local_path() -> None:
+    """Spark passes record batches of a partition to it and takes record batches."""
+    pa = pytest.importorskip("pyarrow")
+    [code] = [block.text for block in blocks("docs/scaling.md", "python") if block.text.startswith("def ")]
+    names: dict[str, Any] = {}
+    exec(code, names)
+    texts = ["The cat sleeps.", None, "", "Le chat dort.", "Die Katze schläft."]
+    batch = pa.record_batch([pa.array(range(5)), pa.array(texts)], names=["id", "text"])
+    found = pa.Table.from_batches(names["encode_batches"](iter([batch[:2], batch[2:]])))
+    assert found.schema.names == ["id", "text", "vector"]
+    assert found["vector"].type == pa.list_(pa.float32())
+    assert found.select(["id", "text"]).to_pylist() == batch.to_pylist()
+    expected = xsent.SentenceEncoder().encode([text or "" for text in texts])
+    assert np.array_equal(np.array(found["vector"].to_pylist(), np.float32), expected)
+
+
+def test_the_site_has_every_page_and_name_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    """It builds without a warning: links and anchors exist."""
+    pytest.importorskip("myst_parser", reason="the site needs the extra docs")
+    options = ["--fail-on-warning", "--keep-going", "--quiet", "-c", "docs", "-d", str(tmp_path / "doctrees")]
+    command = [sys.executable, "-m", "sphinx", *options, ".", str(tmp_path / "html")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    made = {page.relative_to(tmp_path / "html"): page.read_text() for page in (tmp_path / "html").rglob("*.html")}
+    assert {Path(page).with_suffix(".html") for page in SITE} <= made.keys()
+    for text in made.values():
+        assert not re.search(r'<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//', text)
+    reference = made[Path("docs/reference.html")]
+    assert [name for name in xsent.__all__ if f'id="xsent.{name}"' not in reference] == ["__version__"]

@@ -73,7 +73,6 @@ def test_every_command_is_one(page: str) -> None:
 
 
 def options(command: Any) -> Iterator[str]:  # noqa: ANN401
-    """The options of a command and of its subcommands."""
     for parameter in command.params:
         yield from (*parameter.opts, *parameter.secondary_opts)
     if hasattr(command, "list_commands"):

@@ -457,7 +457,6 @@ def arguments(draw: st.DrawFn, command: Any) -> list[str]:  # noqa: ANN401
 
 @pytest.fixture(scope="module")
 def material(mini_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with something of each kind."""
     folder = tmp_path_factory.mktemp("material")
     write_files(folder, MATERIAL)
     (folder / "binary").write_bytes(bytes(range(256)) * 10)
