@@ -161,8 +161,8 @@ class Bundle(Manifest):
     def fingerprint_of(self, space: str | None = None) -> str:
         """Identity of the vectors of its depth, mapped into another model's space if one is named.
 
-        "bc05096b9658b3e0" of all layers, "bc05096b9658b3e0.2" of two layers, "bc05096b9658b3e0@all-MiniLM-L6-v2" or
-        "bc05096b9658b3e0@all-MiniLM-L6-v2.2" mapped. The part before the depth is the space, see `same_space`. Vectors
+        "cfa7fc528ffa505f" of all layers, "cfa7fc528ffa505f.2" of two layers, "cfa7fc528ffa505f@all-MiniLM-L6-v2" or
+        "cfa7fc528ffa505f@all-MiniLM-L6-v2.2" mapped. The part before the depth is the space, see `same_space`. Vectors
         that already lie in the space named need no mapping. Raises ValueError if there is no such space.
         """
         mapped = f"@{space}" if self.matrix_into(space) else ""

@@ -191,7 +191,7 @@ def test_every_depth_comes_near_them(recipe: Path, given: dict[str, Any], taught
             assert near[1] > near[0] > 0.1, (depth, column, near)
     texts = [pair[2] for pair in toy_pairs(200)]  # the space of a teacher is read off the student's
     mapped = unit_rows(CheckpointEncoder(whole).encode(texts) @ whole.weights["spaces.one"].numpy())
-    assert (mapped * open_teacher(given["teacher"]["one"]).encode(texts)).sum(axis=1).mean() > 0.7
+    assert (mapped * open_teacher(given["teacher"]["one"]).encode(texts)).sum(axis=1).mean() > 0.6
 
 
 def test_readouts_are_kept_on_their_axes_and_fitted_anew_on_others(

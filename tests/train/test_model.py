@@ -2,10 +2,11 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from conftest import MakeEncoder
 
 from xsent_train import model
-from xsent_train.model import Encoder, ModelConfig
+from xsent_train.model import Encoder, ModelConfig, fit_space, ridge
 from xsent_train.tokens import Packing, Tokens, group_of, group_sizes, to_tokens
 
 A, B, EMPTY = [5, 9, 9, 30], [7, 2], []
@@ -45,6 +46,26 @@ def test_the_encoder_inside_has_the_states_of_the_whole(make_encoder: MakeEncode
     assert table.table.weight.data_ptr() == encoder.table.weight.data_ptr()  # shared, not copied
     with pytest.raises(ValueError, match="num_layers = 3 must be at most 2"):
         encoder.first(3)
+
+
+def test_a_matrix_into_another_space_is_made_for_search(make_encoder: MakeEncoder) -> None:
+    generator = torch.Generator().manual_seed(3)
+    pieces = torch.randint(5, 50, (400, 6), generator=generator)
+    english = pieces.tolist()
+    other = torch.cat([pieces[:, 1:], torch.randint(5, 50, (400, 1), generator=generator)], dim=1).tolist()
+    with torch.no_grad():
+        theirs = F.normalize(make_encoder(num_layers=1)(to_tokens(english)), dim=1)
+        ours = [F.normalize(make_encoder()(to_tokens(side)), dim=1) for side in (english, other)]
+
+    def found(matrix: torch.Tensor) -> list[int]:
+        ranked = [(F.normalize(vectors @ matrix, dim=1) @ theirs.T).argmax(dim=1) for vectors in ours]
+        return [int((best == torch.arange(400)).sum()) for best in ranked]
+
+    matrix = fit_space(make_encoder(), [english, other], theirs)
+    assert torch.equal(matrix, fit_space(make_encoder(), [english, other], theirs))
+    before, after = found(ridge(ours[0], theirs)), found(matrix)
+    assert after[0] > 350
+    assert after[1] > 1.3 * before[1] > 100
 
 
 def test_a_group_is_of_nearly_one_length() -> None:

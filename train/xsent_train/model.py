@@ -6,8 +6,8 @@ batch by rounding only, in its last bits.
 Without layers the encoder is the mean of a sentence's rows, without first and last token.
 
 An encoder with readouts gives a vector at several depths, 0 layers among them: the mean goes through that depth's own
-linear map, and all maps lead into one space. Such a map is fitted to a trained encoder by ridge
-regression, without training it, and so is a map from its space into another.
+linear map, and all maps lead into one space. Such a map is fitted to a trained encoder without
+training it, and so is a map from its space into another.
 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
@@ -20,11 +20,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xsent_train.losses import contrastive_distil, distil
 from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, packing, to_tokens, token_positions
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
 CHUNK = 256  # sentences encoded at a time
 RIDGE = 1e-3  # of the mean variance, added to that of every number
+SPACE_STEPS = 400  # of a matrix into another model's space, after the ridge regression
+SPACE_BATCH = 1024
+SPACE_RATE = 3e-3
+SPACE_EQUAL = 0.93  # sentences with a larger cosine count as the same
+SPACE_NEAR = 0.5  # weight of the cosine to a sentence's own vector beside that of finding it
 
 
 @dataclass(frozen=True)
@@ -251,10 +257,37 @@ def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens
         readout.bias.copy_(matrix[-1])
 
 
-@torch.no_grad()
-def fit_space(encoder: Encoder, sentences: Sequence[Sequence[int]], vectors: Tensor) -> Tensor:
-    """The matrix [D, E] from an encoder's unit vectors of sentences to another model's vectors [n, E] of them."""
-    return ridge(F.normalize(encoder.encode_pieces(sentences), dim=1).cpu(), vectors)
+def fit_space(encoder: Encoder, sides: Sequence[Sequence[Sequence[int]]], vectors: Tensor) -> Tensor:
+    """The matrix [D, E] from an encoder's space to another model's, whose vectors [n, E] are of the first of the sides.
+
+    It begins as the ridge regression of that side. Then a sentence of each side has to find its vector in batches of
+    random sentences and of neighbours, in turns (`contrastive_distil`): regression alone brings vectors near, but an
+    index is searched by rank.
+    """
+    with torch.no_grad():
+        own = [F.normalize(encoder.encode_pieces(sentences), dim=1).cpu() for sentences in sides]
+    matrix = nn.Parameter(ridge(own[0], vectors))
+    optimizer = torch.optim.Adam([matrix], lr=SPACE_RATE)
+    decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, SPACE_STEPS)
+    generator = torch.Generator().manual_seed(0)
+    size = min(SPACE_BATCH, len(vectors))
+    for step in range(SPACE_STEPS):
+        batch = torch.randint(len(vectors), (size,), generator=generator)
+        if step % 2:
+            batch = (vectors @ vectors[batch[0]]).topk(size).indices
+        target = vectors[batch]
+        loss = torch.zeros(())
+        for x in own:
+            mapped = x[batch] @ matrix
+            find = contrastive_distil(
+                mapped, target, target[:0], temperature=0.05, ignore_above=SPACE_EQUAL, batch=True
+            )
+            loss = loss + find + SPACE_NEAR * distil(mapped, target)
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        optimizer.step()
+        decay.step()
+    return matrix.detach()
 
 
 def ridge(x: Tensor, y: Tensor) -> Tensor:

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 WHITENED = 50_000  # vectors of the teacher's input that their whitening is fitted on
 AXES_FROM = 30_000  # pairs that the axes of several teachers are fitted on
-READ_OUT = 20_000  # pairs that readouts are fitted on, and the matrix into the space of one of the teachers
+READ_OUT = 40_000  # pairs that readouts are fitted on, and the matrix into the space of one of the teachers
 FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 EXTRAS = (TEACHERS, SPACES)  # before the names of matrices in a checkpoint that belong to no network
 
@@ -297,9 +297,12 @@ class Trainer:
         matrices = {f"{TEACHERS}{name}": torch.from_numpy(array) for name, array in joined.matrices.items()}
         for member in joined.members if ended else ():
             if space := member.settings.space:
-                texts = [text for pair in self._sampled for text in member.sides(pair)[:1]]
+                known = [(text, pair) for pair in self._sampled for text in member.sides(pair)[:1]]
+                texts = [text for text, _ in known]
+                translations = [text if pair.alone else pair.translation for text, pair in known]
+                sides = [self.data.processor.encode(side) for side in (texts, translations)]
                 vectors = torch.from_numpy(joined.vectors(member.name, texts))
-                matrices[f"{SPACES}{space}"] = fit_space(encoder.eval(), self.data.processor.encode(texts), vectors)
+                matrices[f"{SPACES}{space}"] = fit_space(encoder.eval(), sides, vectors)
                 encoder.train()
         return matrices
 
