@@ -25,7 +25,7 @@ from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import Checkpoint, load_checkpoint
 from xsent_train.data.corpus import Pair
 from xsent_train.data.preparation import Sample, read_newcomer
-from xsent_train.language import Addition, LanguageComparison, OwnTeacher, add_language, compare_languages
+from xsent_train.language import Addition, LanguageComparison, OwnTeacher, Untranslated, add_language, compare_languages
 from xsent_train.teacher.teacher import Teacher, open_teacher
 
 
@@ -40,6 +40,9 @@ def write_tatoeba(folder: Path, step: int) -> None:
     for language in ("fr", "el"):
         lines = (f"{say('en', names)}\t{say(language, names)}\n" for names in list(combinations(NAMES, 4))[::step])
         (folder / f"en-{language}.tsv").write_text("".join(lines))
+
+
+Added = tuple[Checkpoint, Checkpoint, Untranslated]
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +63,19 @@ def addition(pairs: Path, mini_bundle: Path, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="module")
-def added(addition: Addition) -> tuple[Checkpoint, Checkpoint]:
+def added(addition: Addition) -> Added:
     return add_language(addition, threads=1)
 
 
-def test_the_new_language_is_found_and_what_was_there_stays_to_the_bit(added: tuple[Checkpoint, Checkpoint]) -> None:
-    before, after = added
+def test_the_new_language_is_found_and_what_was_there_stays_to_the_bit(added: Added) -> None:
+    before, after, untranslated = added
+    assert untranslated.sentences == []
     assert after.config == replace(before.config, vocab_size=after.config.vocab_size)
     assert after.config.vocab_size > before.config.vocab_size
     for name, weight in before.weights.items():
         assert torch.equal(after.weights[name][: len(weight)], weight), name
     assert after.tokenizer.read_bytes().startswith(before.tokenizer.read_bytes())
-    comparison = compare_languages(before, after, None)
+    comparison = compare_languages(*added, None)
     assert list(comparison.changes) == ["fr", "de", "el"]
     assert comparison.before["el"]["held_out"] < 40 < 80 < comparison.after["el"]["held_out"]
     for old in ("fr", "de"):
@@ -84,13 +88,13 @@ def test_a_table_of_4_bits_keeps_them_with_a_language_more(addition: Addition, t
     pairs = addition.pairs
     asked = ExportOptions(precision="int4-table", gate_data=pairs, tolerance=50)
     small = export(addition.model, tmp_path / "small", asked).path
-    _, after = add_language(replace(addition, model=small, out=tmp_path / "run", pairs_seen=100), threads=1)
+    _, after, _ = add_language(replace(addition, model=small, out=tmp_path / "run", pairs_seen=100), threads=1)
     grown = export(after, tmp_path / "grown", replace(asked, precision=None, least_cosine=0.5)).path
     assert Bundle.open(grown).precision == "int4-table"
     assert (grown / TABLE).read_bytes().startswith((small / TABLE).read_bytes())
 
 
-def test_the_result_is_complete(added: tuple[Checkpoint, Checkpoint], addition: Addition, tmp_path: Path) -> None:
+def test_the_result_is_complete(added: Added, addition: Addition, tmp_path: Path) -> None:
     after = added[1]
     assert after.path == addition.out / "checkpoint"
     assert (after.name, after.licence) == ("mini-el", "CC0-1.0")
@@ -125,8 +129,8 @@ def test_another_encoder_and_pairs_of_no_old_language(
     alone = tmp_path / "greek.tsv"
     alone.write_text("".join(line for line in pairs.read_text().splitlines(keepends=True) if "\tel\t" in line))
     addition = Addition(model, alone, "el", tmp_path / "run", pieces=400, pairs_seen=4_000)
-    before, after = add_language(addition, threads=1)
-    comparison = compare_languages(before, after, None)
+    _, after, _ = added = add_language(addition, threads=1)
+    comparison = compare_languages(*added, None)
     assert list(comparison.changes) == ["fr", "de", "el"]  # it came with held-out pairs
     assert comparison.after["el"]["held_out"] > 80
     assert comparison.failures() == []
@@ -166,19 +170,25 @@ def plain(addition: Addition, tmp_path_factory: pytest.TempPathFactory) -> Addit
 
 
 @pytest.fixture(scope="module")
-def taught(plain: Addition) -> tuple[Checkpoint, Checkpoint]:
+def taught(plain: Addition) -> Added:
     with mock.patch("xsent_train.language.open_teacher", open_toy):
         return add_language(plain, threads=1)
 
 
-def test_plain_sentences_are_learnt_from_teachers(taught: tuple[Checkpoint, Checkpoint], tmp_path: Path) -> None:
-    before, after = taught
+def test_plain_sentences_are_learnt_from_teachers(taught: Added, tmp_path: Path) -> None:
+    before, after, untranslated = taught
     assert not after.validation.exists()
-    comparison = compare_languages(before, after, None)
-    assert comparison.rows() == [] and comparison.failures() == []
-    assert [note[:20] for note in comparison.notes()[1:]] == ["no old language was ", "el was not measured:"]
+    assert len(untranslated.sentences) > 2
+    comparison = compare_languages(*taught, None)
+    [row] = comparison.rows()
+    assert row["teacher before"] < 40 < 80 < row["teacher after"], row
+    assert comparison.failures() == []
+    assert [note[:20] for note in comparison.notes()[1:]] == ["no old language was "]
+    nothing = compare_languages(before, after, Untranslated([], untranslated.targets[:0]), None)
+    assert nothing.rows() == []
+    assert [note[:20] for note in nothing.notes()[1:]] == ["no old language was ", "el was not measured:"]
     write_tatoeba(tmp_path, step=5)  # of sentences that were not in the text
-    comparison = compare_languages(before, after, tmp_path)
+    comparison = compare_languages(*taught, tmp_path)
     assert comparison.after["el"]["xx_en"] > 50 > 10 > comparison.before["el"]["xx_en"]
     assert comparison.changes["fr"] == {"xx_en": 0, "en_xx": 0}
     assert len(comparison.notes()) == 1
@@ -196,7 +206,7 @@ def test_what_the_model_would_say_is_found_by_regression(plain: Addition) -> Non
     assert near.mean() > 0.9
 
 
-def test_it_goes_on_where_it_stopped(plain: Addition, taught: tuple[Checkpoint, Checkpoint], tmp_path: Path) -> None:
+def test_it_goes_on_where_it_stopped(plain: Addition, taught: Added, tmp_path: Path) -> None:
     again = replace(plain, out=tmp_path / "el")
     shutil.copytree(plain.out, again.out)
     parts = ["grown"], ["training/checkpoints", "training/teachers"], ["checkpoint"]

@@ -101,7 +101,8 @@ def add(
 
     The vocabulary grows by the language's pieces; only their rows are trained, towards the encoder's own vectors of the
     English sides, or towards estimates of them from the --teacher models for plain sentences. P@1, in per cent:
-    held_out searches the English side of held-out pairs among those of all languages; xx_en and en_xx are Tatoeba's.
+    held_out searches the English side of held-out pairs among those of all languages; teacher searches the estimates of
+    held-out plain sentences among each other; xx_en and en_xx are Tatoeba's.
     Exits with 1 if an old language lost more than 0.3 points; the checkpoint is written all the same. Ctrl-C saves and
     stops; the same command resumes from there.
 
@@ -114,8 +115,8 @@ def add(
     sources = tuple(attribution or ())
     teachers = tuple(_named_paths(teacher or []).values())
     addition = Addition(model, pairs, language, out, pieces, pairs_seen, licence, sources, teachers)
-    before, after = add_language(addition, threads=threads or available_cpus())
-    comparison = compare_languages(before, after, tatoeba)
+    before, after, untranslated = add_language(addition, threads=threads or available_cpus())
+    comparison = compare_languages(before, after, untranslated, tatoeba)
     if as_json:
         print_json({"checkpoint": str(after.path), **comparison.as_json()})
     else:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, cached_property, partial
 from itertools import compress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from xsent.bundle import file_digest
 from xsent.errors import DataError
-from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
+from xsent.evaluation.translation import DIRECTIONS, languages_of, retrieve, tatoeba
 from xsent.files.atomic import atomic_file, read_json, to_json
 from xsent.similarity import Floats, unit_rows
 from xsent_train.checkpoint import (
@@ -109,12 +110,19 @@ class OwnTeacher:
         return torch.from_numpy(np.hstack([*(teacher.encode(sentences) for teacher in self._teachers), ones]))
 
 
-def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Checkpoint]:
+class Untranslated(NamedTuple):
+    """Held-out sentences of the new language that have no translation."""
+
+    sentences: list[str]
+    targets: Floats  # estimates of the encoder's vectors from those of the teachers [n, dim]
+
+
+def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Checkpoint, Untranslated]:
     """Add a language; called again, it resumes.
 
     The run's folder holds `grown` (with rows for the new pieces), `training`, and in the end `checkpoint`. Returns the
-    encoder before, and the one that knows the language too. Raises DataError or BundleError if something cannot be
-    used.
+    encoder before, the one that knows the language too, and what `compare_languages` measures it on beside its
+    held-out pairs. Raises DataError or BundleError if something cannot be used.
     """
     known, model = identify(addition.model)
     if addition.language in known:
@@ -129,7 +137,10 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     grown = _grow(addition, before, read, threads)
     teacher = OwnTeacher(open_teacher(addition.model), teachers, lambda: _readable(read(), teachers))
     trained = _train(addition, teacher, grown, count, len(before.weights[TABLE]), threads)
-    return before, _finish(addition, before, grown, trained)
+    held_out = [trained.validation] if teachers and trained.validation.stat().st_size else []
+    plain = [pair for pair in Corpus(held_out) if pair.english == pair.translation]
+    untranslated = Untranslated([pair.english for pair in plain], teacher.targets(plain))
+    return before, _finish(addition, before, grown, trained), untranslated
 
 
 def _read(addition: Addition, known: Sequence[str], teachers: Sequence[Teacher]) -> Newcomer:
@@ -288,7 +299,8 @@ class LanguageComparison:
 
     language: str  # the new one
     pairs: Mapping[str, int]  # held-out pairs by language
-    # By language: `held_out` (a translation's English among that of all languages), and of Tatoeba `xx_en` and `en_xx`
+    # By language: `held_out` (a translation's English among that of all languages), of Tatoeba `xx_en` and `en_xx`, and
+    # of the new one `teacher` (a sentence's target among those of all that have no translation)
     before: Mapping[str, Scores]
     after: Mapping[str, Scores]
     sentences: int  # held-out sentences of the old languages, English among them
@@ -324,7 +336,9 @@ class LanguageComparison:
         if self.before.keys() <= {self.language}:
             notes.append("no old language was measured: PAIRS holds no pairs of one, and --tatoeba names no test files")
         if self.language not in self.before:
-            notes.append(f"{self.language} was not measured: PAIRS holds no pairs of it; name test files by --tatoeba")
+            notes.append(
+                f"{self.language} was not measured: too few lines of it in PAIRS; name test files by --tatoeba"
+            )
         return notes
 
     def as_json(self) -> dict[str, object]:
@@ -344,16 +358,19 @@ class LanguageComparison:
         return failures
 
 
-def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None) -> LanguageComparison:
+def compare_languages(
+    before: Checkpoint, after: Checkpoint, untranslated: Untranslated, tests: Path | None
+) -> LanguageComparison:
     """Measure an encoder before and after it learnt a language, the last of its languages.
 
     Both run in the same way, so that nothing but the training makes a difference. The tests are the held-out pairs of
-    the second, and files of `xsent.evaluation.translation.tatoeba`. Raises DataError if one cannot be read.
+    the second, the new language's sentences without translation, and files of
+    `xsent.evaluation.translation.tatoeba`. Raises DataError if one cannot be read.
     """
     new = after.languages[-1]
     pairs = list(Corpus([after.validation] if after.validation.exists() else []))
     counts = Counter(pair.language for pair in pairs)
-    old, now = (_score(checkpoint, after, tests) for checkpoint in (before, after))
+    old, now = (_score(checkpoint, after, untranslated, tests) for checkpoint in (before, after))
     found = {name: old[name] for name in after.languages if name in old}
     sentences = list(dict.fromkeys(pair.english for pair in pairs))
     sentences += dict.fromkeys(pair.translation for pair in pairs if pair.language != new)
@@ -365,13 +382,20 @@ def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None)
     return LanguageComparison(new, counts, found, now, len(sentences), len(same), unmoved)
 
 
-def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dict[str, Scores]:
+def _score(
+    checkpoint: Checkpoint, after: Checkpoint, untranslated: Untranslated, tests: Path | None
+) -> dict[str, Scores]:
     held_out = Validation(after.validation, checkpoint.tokenizer) if after.validation.exists() else None
     p1 = held_out.measure(checkpoint.load_encoder())["p1"] if held_out else {}
     scores = {language: {"held_out": score} for language, score in p1.items()}
+    sentences, targets = untranslated
+    if sentences:
+        found = retrieve(
+            "teacher", CheckpointEncoder(checkpoint).encode(sentences), [untranslated], range(len(targets))
+        )
+        scores.setdefault(after.languages[-1], {})["teacher"] = found["teacher"]
     if tests is not None:
         languages = languages_of(CheckpointEncoder(after), tests)
-        found = tatoeba(CheckpointEncoder(checkpoint), tests, languages).scores
-        for language, score in found.items():
+        for language, score in tatoeba(CheckpointEncoder(checkpoint), tests, languages).scores.items():
             scores.setdefault(language, {}).update((way, score[way]) for way in DIRECTIONS)
     return scores
