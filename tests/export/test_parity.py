@@ -11,12 +11,13 @@ import pytest
 from commands import raises
 from numpy.typing import NDArray
 
+from xsent.bundle import Golden
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, ParityError
 from xsent_export import graph
 from xsent_export.export import export
-from xsent_export.options import Budget, ExportOptions, Precision
-from xsent_export.parity import LanguageParity, Parity, measure_parity, read_pairs
+from xsent_export.options import Budget, BundleSpec, ExportOptions, Precision
+from xsent_export.parity import LanguageParity, Parity, measure_parity, read_pairs, tolerances
 from xsent_train.checkpoint import load_checkpoint
 
 Vectors = NDArray[Any]
@@ -109,3 +110,14 @@ def test_pairs_are_read_once_and_spread(tmp_path: Path) -> None:
     assert [english for english, _ in pairs["fr"]] == [f"english {i}" for i in (0, 2, 4, 6, 8)]
     file.write_text("")
     raises(DataError, "empty", read_pairs, file)
+
+
+def test_processors_that_are_not_named_and_bundles_that_round_more_may_differ_more() -> None:
+    allowed = tolerances(BundleSpec(2, 100), 1.0)
+    assert len(allowed) == 7
+    golden = Golden((), (), allowed)
+    assert (golden.allowed("avx_vnni"), golden.allowed("avx2"), golden.allowed("riscv")) == (0.002, 0.002, 0.02)
+    assert tolerances(BundleSpec(2, 100, "float32"), 1.0) == {"other": 0.0001}
+    allowed = tolerances(BundleSpec(2, 100), 0.995)  # noise of 0.1 of a vector, six times that
+    assert set(allowed.values()) == {0.06}
+    assert tolerances(BundleSpec(0, 100), 0.995)["avx2"] == 0.002  # without layers nothing adds up
