@@ -195,6 +195,8 @@ def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noq
             found = page.evaluate("axe.run()")
             assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == []
     page.emulate_media(color_scheme="light")
+    if not AXE.is_file():
+        pytest.skip("contrast and names need axe-core: npm install --no-save axe-core")
 
 
 def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, address: str) -> None:  # noqa: ANN401

@@ -39,6 +39,7 @@ DIM = 32  # of make_encoder
         ("gelu", BundleSpec(2, DIM, "int8"), "wasm", 60),
         ("gelu", BundleSpec(0, 8, "int8"), "transformers", 1000),
     ],
+    ids=["float32", "float32-silu", "int8", "table"],
 )
 def test_ids_and_vectors_from_node_equal_those_from_python(
     activation: str, form: BundleSpec, backend: str, count: int, make_checkpoint: MakeCheckpoint, tmp_path: Path

@@ -54,7 +54,7 @@ SPECS = [BundleSpec(*shape, precision) for shape in SHAPES for precision in get_
 
 
 @pytest.mark.parametrize("activation", ["gelu", "silu"])
-@pytest.mark.parametrize("spec", SPECS, ids=str)
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: f"{spec.num_layers}-{spec.dim}-{spec.precision}")
 def test_numpy_computes_and_rounds_as_the_graph_does(
     spec: BundleSpec, activation: str, make_encoder: MakeEncoder, mini_bundle: Path, tmp_path: Path
 ) -> None:

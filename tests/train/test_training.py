@@ -1,4 +1,4 @@
-"""Training as a whole: it learns, resumes to the bit, stops cleanly, and refuses what does not fit."""
+"""Training as a whole: it resumes to the bit, stops cleanly, and refuses what does not fit."""
 
 import json
 import math

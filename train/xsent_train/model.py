@@ -258,7 +258,7 @@ def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens
 
 
 def fit_space(encoder: Encoder, sides: Sequence[Sequence[Sequence[int]]], vectors: Tensor) -> Tensor:
-    """The matrix [D, E] from an encoder's space to another model's, whose vectors [n, E] are of the first of the sides.
+    """The matrix [D, E] from an encoder's space to another model's, whose unit vectors [n, E] are of the first side.
 
     It begins as the ridge regression of that side. Then a sentence of each side has to find its vector in batches of
     random sentences and of neighbours, in turns (`contrastive_distil`): regression alone brings vectors near, but an

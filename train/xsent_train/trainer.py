@@ -46,7 +46,8 @@ logger = logging.getLogger(__name__)
 
 WHITENED = 50_000  # vectors of the teacher's input that their whitening is fitted on
 AXES_FROM = 30_000  # pairs that the axes of several teachers are fitted on
-READ_OUT = 40_000  # pairs that readouts are fitted on, and the matrix into the space of one of the teachers
+SAMPLED = 40_000  # pairs that the matrix into the space of one of the teachers is fitted on
+READ_OUT = slice(None, None, 2)  # of these pairs, those that readouts are fitted on
 FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 EXTRAS = (TEACHERS, SPACES)  # before the names of matrices in a checkpoint that belong to no network
 
@@ -244,8 +245,8 @@ class Trainer:
         if not depths:
             return
         logger.info("fitting readouts of %s layers", ", ".join(map(str, depths)))
-        targets = torch.from_numpy(joined.targets(self._sampled))
-        numbers = self.data.sample(READ_OUT)
+        targets = torch.from_numpy(joined.targets(self._sampled[READ_OUT]))
+        numbers = self.data.sample(SAMPLED)[READ_OUT]
         sides = [self.data.store.tokens(numbers, side, max_tokens) for side in (0, 1)]
         encoder.to(self.fabric.device).eval()
         fit_readouts(encoder, depths, sides, targets)
@@ -254,7 +255,7 @@ class Trainer:
     @cached_property
     def _sampled(self) -> list[Pair]:
         """The text of the pairs that matrices are fitted on; the whole corpus is read for it, once."""
-        return list(self.data.text(self.data.sample(READ_OUT)))
+        return list(self.data.text(self.data.sample(SAMPLED)))
 
     def _save(
         self,
@@ -297,10 +298,13 @@ class Trainer:
         matrices = {f"{TEACHERS}{name}": torch.from_numpy(array) for name, array in joined.matrices.items()}
         for member in joined.members if ended else ():
             if space := member.settings.space:
+                logger.info("fitting the matrix into the space of %s", space)
                 known = [(text, pair) for pair in self._sampled for text in member.sides(pair)[:1]]
                 texts = [text for text, _ in known]
-                translations = [text if pair.alone else pair.translation for text, pair in known]
-                sides = [self.data.processor.encode(side) for side in (texts, translations)]
+                others = [
+                    pair.english if text == pair.translation else pair.translation or text for text, pair in known
+                ]
+                sides = [self.data.processor.encode(side) for side in (texts, others)]
                 vectors = torch.from_numpy(joined.vectors(member.name, texts))
                 matrices[f"{SPACES}{space}"] = fit_space(encoder.eval(), sides, vectors)
                 encoder.train()
