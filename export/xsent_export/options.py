@@ -171,9 +171,9 @@ DEFAULTS = ExportOptions()
 def pruned(checkpoint: Checkpoint, languages: Sequence[str] | None, sample: Path | None) -> Iterator[Checkpoint]:
     """Yields the checkpoint with only the pieces that occur in the sample. Without a sample, yields it unchanged.
 
-    The sample is text in these languages, a sentence a line, or a corpus of pairs (source, language, English,
-    translation), of which only the pairs in these languages are read. Raises DataError if the checkpoint lacks a
-    language, or the sample has no text in one.
+    The sample is text in these languages, a sentence a line, or a corpus (source, language, English, translation, or
+    source, language, sentence), of which only the lines in these languages are read. Raises DataError if the
+    checkpoint lacks a language, or the sample has no text in one.
     """
     if languages is None or sample is None:
         yield checkpoint
@@ -218,17 +218,17 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
     if not counts.any():
         raise DataError(f"{sample}: no text in {', '.join(languages)}; expected sentences, or pairs in these languages")
     if missing := [language for language in languages if seen and language not in {*seen, ENGLISH}]:
-        raise DataError(f"{sample}: no pairs in {', '.join(missing)}; their pieces would all go")
+        raise DataError(f"{sample}: no lines in {', '.join(missing)}; their pieces would all go")
     if total < FEW:
         logger.warning("%s: %d sentences are few: words that are in none of them lose their pieces", sample, total)
     return counts
 
 
 def _sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> Iterator[str]:
-    """The sentences of a text, or of the pairs in some languages of a corpus, whose languages are added to `seen`."""
+    """The sentences of a text, or those in some languages of a corpus, whose languages are added to `seen`."""
     for line in read_lines(sample):
         fields = line.split("\t")
-        if len(fields) != 4:
+        if len(fields) not in (3, 4):
             yield line
         elif fields[1] in languages:
             seen.add(fields[1])

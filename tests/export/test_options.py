@@ -58,6 +58,9 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
         ids = processor.encode(text)
         assert processor.unk_id() not in ids and max(ids) < small.config.vocab_size
     counts, of_pairs = (count_pieces(checkpoint, ["en", "fr"], file) for file in (sample, checkpoint.validation))
+    plain = tmp_path / "plain.tsv"
+    plain.write_text("".join(f"test\tfr\t{text}\n" for text in texts) + "test\tde\tNein\n")
+    assert np.array_equal(count_pieces(checkpoint, ["en", "fr"], plain), counts)
     assert np.array_equal(counts, of_pairs)
 
 
@@ -69,7 +72,7 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
         ({"num_layers": 0}, "", r"--layers 0 was not trained, .* static\.toml trains a table without layers"),
         ({"dim": 8}, "", "--dim 8 was not trained, 15 and 16 and 32 were; train with prefixes"),
         ({"dim": 15, "precision": "int4-table"}, "", "--int4-table needs an even number"),
-        ({"languages": ["en", "fr", "de"]}, "web\tfr\tone\tun\n", "no pairs in de; their pieces would all go"),
+        ({"languages": ["en", "fr", "de"]}, "web\tfr\tone\tun\n", "no lines in de; their pieces would all go"),
         ({"languages": ["en", "xx"]}, "a\n", "has no language xx; it has en, fr, de"),
         ({"languages": ["en", "fr"]}, "", "no text in en, fr"),
         ({"languages": ["en", "fr"]}, "web\tde\tone\teins\n", "no text in en, fr"),
