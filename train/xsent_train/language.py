@@ -90,7 +90,7 @@ class OwnTeacher:
     def targets(self, pairs: Sequence[Pair]) -> Floats:
         """The encoder's vectors of the English sides, or an estimate of them for plain sentences [n, dim]."""
         vectors = np.empty((len(pairs), self.dim), np.float32)
-        plain = np.array([bool(self._teachers) and pair.english == pair.translation for pair in pairs], np.bool_)
+        plain = np.array([bool(self._teachers) and _is_plain(pair) for pair in pairs], np.bool_)
         if not plain.all():
             vectors[~plain] = self._encoder.targets(list(compress(pairs, ~plain)))
         if plain.any():
@@ -137,10 +137,11 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     grown = _grow(addition, before, read, threads)
     teacher = OwnTeacher(open_teacher(addition.model), teachers, lambda: _readable(read(), teachers))
     trained = _train(addition, teacher, grown, count, len(before.weights[TABLE]), threads)
-    held_out = [trained.validation] if teachers and trained.validation.stat().st_size else []
-    plain = [pair for pair in Corpus(held_out) if pair.english == pair.translation]
-    untranslated = Untranslated([pair.english for pair in plain], teacher.targets(plain))
-    return before, _finish(addition, before, grown, trained), untranslated
+    files = [path for path in (addition.out / OLD_PAIRS, trained.validation) if path.stat().st_size]
+    held_out = list(Corpus(files))
+    after = _finish(addition, before, grown, trained, [pair for pair in held_out if not _is_plain(pair)])
+    own = [pair for pair in held_out if teachers and pair.language == addition.language and _is_plain(pair)]
+    return before, after, Untranslated([pair.english for pair in own], teacher.targets(own))
 
 
 def _read(addition: Addition, known: Sequence[str], teachers: Sequence[Teacher]) -> Newcomer:
@@ -195,7 +196,7 @@ def _grow(addition: Addition, before: Checkpoint, read: Callable[[], Newcomer], 
         new = read()
         write_pairs(addition.out / OLD_PAIRS, new.held_out)
         text = (pair for pair in Corpus([addition.pairs]) if pair.language == addition.language)
-        # A plain sentence on both sides: the training reads the second.
+        # A plain sentence on both sides, see `_is_plain`: the training reads the second.
         write_pairs(addition.out / TEXT, (pair._replace(translation=pair.translation or pair.english) for pair in text))
         logger.info("growing the vocabulary")
         kept = (sentence.english for sentence in new.kept)
@@ -265,10 +266,15 @@ def _train(
     return load_checkpoint(trainer.train())
 
 
-def _finish(addition: Addition, before: Checkpoint, grown: Checkpoint, trained: Checkpoint) -> Checkpoint:
+def _is_plain(pair: Pair) -> bool:
+    """Whether a pair of the run is a sentence without translation, which stands on both sides."""
+    return pair.english == pair.translation
+
+
+def _finish(
+    addition: Addition, before: Checkpoint, grown: Checkpoint, trained: Checkpoint, pairs: list[Pair]
+) -> Checkpoint:
     """Write the result, with the held-out pairs that there are; those that a checkpoint came with first."""
-    files = [path for path in (addition.out / OLD_PAIRS, trained.validation) if path.stat().st_size]
-    pairs = [pair for pair in Corpus(files) if pair.english != pair.translation]  # no plain sentences
     if before.validation.exists():
         own = list(Corpus([before.validation]))
         languages = {pair.language for pair in own}
@@ -388,14 +394,12 @@ def _score(
     held_out = Validation(after.validation, checkpoint.tokenizer) if after.validation.exists() else None
     p1 = held_out.measure(checkpoint.load_encoder())["p1"] if held_out else {}
     scores = {language: {"held_out": score} for language, score in p1.items()}
-    sentences, targets = untranslated
-    if sentences:
-        found = retrieve(
-            "teacher", CheckpointEncoder(checkpoint).encode(sentences), [untranslated], range(len(targets))
-        )
+    encoder = CheckpointEncoder(checkpoint)
+    if sentences := untranslated.sentences:
+        found = retrieve("teacher", encoder.encode(sentences), [untranslated], range(len(sentences)))
         scores.setdefault(after.languages[-1], {})["teacher"] = found["teacher"]
     if tests is not None:
         languages = languages_of(CheckpointEncoder(after), tests)
-        for language, score in tatoeba(CheckpointEncoder(checkpoint), tests, languages).scores.items():
+        for language, score in tatoeba(encoder, tests, languages).scores.items():
             scores.setdefault(language, {}).update((way, score[way]) for way in DIRECTIONS)
     return scores

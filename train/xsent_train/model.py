@@ -6,8 +6,8 @@ batch by rounding only, in its last bits.
 Without layers the encoder is the mean of a sentence's rows, without first and last token.
 
 An encoder with readouts gives a vector at several depths, 0 layers among them: the mean goes through that depth's own
-linear map, and all maps lead into one space. Such a map is fitted to a trained encoder without
-training it, and so is a map from its space into another.
+linear map, and all maps lead into one space. Such a map is fitted to a trained encoder without training it, and so is a
+map from its space into another.
 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """

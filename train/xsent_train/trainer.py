@@ -40,7 +40,7 @@ from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, Settings, Sta
 from xsent_train.stage_loop import Scores, StageLoop, Validation, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
-from xsent_train.teacher.teachers import ONLY, Teachers, open_teachers
+from xsent_train.teacher.teachers import ONLY, JoinedTeacher, Member, Teachers, open_teachers
 
 logger = logging.getLogger(__name__)
 
@@ -299,16 +299,18 @@ class Trainer:
         for member in joined.members if ended else ():
             if space := member.settings.space:
                 logger.info("fitting the matrix into the space of %s", space)
-                known = [(text, pair) for pair in self._sampled for text in member.sides(pair)[:1]]
-                texts = [text for text, _ in known]
-                others = [
-                    pair.english if text == pair.translation else pair.translation or text for text, pair in known
-                ]
-                sides = [self.data.processor.encode(side) for side in (texts, others)]
-                vectors = torch.from_numpy(joined.vectors(member.name, texts))
-                matrices[f"{SPACES}{space}"] = fit_space(encoder.eval(), sides, vectors)
-                encoder.train()
+                matrices[f"{SPACES}{space}"] = self._fit_space(encoder, joined, member)
         return matrices
+
+    def _fit_space(self, encoder: Encoder, joined: JoinedTeacher, member: Member) -> Tensor:
+        """The matrix into the space of one of several teachers, see `fit_space`."""
+        known = [(text, pair) for pair in self._sampled for text in member.sides(pair)[:1]]
+        texts = [text for text, _ in known]
+        others = [pair.english if text == pair.translation else pair.translation or text for text, pair in known]
+        sides = [self.data.processor.encode(side) for side in (texts, others)]
+        matrix = fit_space(encoder.eval(), sides, torch.from_numpy(joined.vectors(member.name, texts)))
+        encoder.train()
+        return matrix
 
 
 def facts_of(recipe: Basics, data: TrainingData, config: ModelConfig, step: int) -> dict[str, Any]:
