@@ -114,6 +114,8 @@ def make_encoder() -> MakeEncoder:
             center = 1.0 if name.endswith("norm.weight") else 0.0
             scale = out_scale if "_out." in name else 1.0
             torch.nn.init.normal_(parameter.data, std=scale * dim**-0.5, generator=generator).add_(center)
+        for query in encoder.buffers():
+            torch.nn.init.normal_(query, std=dim**-0.5, generator=generator)
         return encoder
 
     return make

@@ -138,7 +138,7 @@ def _write_bundle(
             (folder / FOLDER).mkdir()
             write_openvino(part, encoder, spec, folder / FOLDER, calibration, stats)
         # Without measurements: a bundle cannot be opened without a manifest.
-        manifest = _write_manifest(folder, _describe(part, encoder.config, spec, graph.network))
+        manifest = _write_manifest(folder, _describe(part, encoder.config, spec, graph))
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
         exported, pruned = SentenceEncoder(folder), part is not checkpoint
@@ -152,7 +152,7 @@ def _write_bundle(
         return ExportResult(out, size, parity, fingerprint=manifest["fingerprint"])
 
 
-def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, network: Mapping[str, object]) -> dict[str, Any]:
+def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, graph: EncoderGraph) -> dict[str, Any]:
     """A manifest without measurements."""
     return {
         "format_version": FORMAT_VERSION,
@@ -163,7 +163,7 @@ def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, network: 
         "num_layers": spec.num_layers,
         "vocab_size": config.vocab_size,
         "max_length": config.max_length,
-        "pooling": "mean",
+        "pooling": "attention" if graph.weighs_tokens else "mean",
         "normalisation": "nmt_nfkc_cf",
         "precision": spec.precision,
         "target": "portable",  # the CPUs on which 8-bit sums cannot saturate: all
@@ -173,7 +173,7 @@ def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, network: 
         **({"spaces": list(spec.spaces)} if spec.spaces else {}),
         "golden": {"sentences": [], "vectors": [], "tolerance": {OTHER: 1.0}},
         "parity": {},
-        "network": network,
+        "network": graph.network,
     }
 
 

@@ -35,7 +35,7 @@ PAGE = 4096
 MOST_BYTES = 2**31 - 1  # of a protobuf message
 
 INPUT, MASK, OUTPUT, STATES = "input_ids", "attention_mask", "sentence_embedding", "last_hidden_state"
-READOUT = "read_out"  # the product with a readout's matrix
+READOUT, WEIGHED, SCORED = "read_out", "weighed", "scores"  # products of a readout: matrix, mean, query
 
 
 class ExternalFile:
@@ -95,6 +95,11 @@ class EncoderGraph:
         shape = {"heads": config.num_heads, "activation": config.activation, "norm_eps": config.norm_eps}
         tensors = self._table.places | self._weights.places
         return {**shape, "first": config.first, "last": config.last, "tensors": tensors}
+
+    @property
+    def weighs_tokens(self) -> bool:
+        """Whether a readout takes another mean than the plain one."""
+        return any(name.endswith(".query") for name in self._weights.places)
 
     def write(self, folder: Path) -> None:
         """Write the graphs and their two files of weights, with the matrices into other models' spaces."""
@@ -156,7 +161,7 @@ class EncoderGraph:
         self._nodes, self._initializers = nodes, initializers
 
     def _read_out(self, encoder: Encoder, depth: int, x: str) -> None:
-        """The vector of tokens [1, T, D]: their mean, multiplied by the readout of their depth if there is one."""
+        """The vector of tokens [1, T, D]: their mean, weighed and multiplied by their depth's readout if it has one."""
         dim = self._spec.dim
         if not encoder.readouts:
             if dim < self._width:
@@ -165,15 +170,19 @@ class EncoderGraph:
             self._mean(x, OUTPUT)
             return
         name = f"readout{depth}"
-        readout = encoder.readouts[str(depth)]
-        assert isinstance(readout, nn.Linear)
+        readout = encoder.readout(depth)
+        if readout.query.any():
+            query = self._weight(f"{name}.query", _array(readout.query))
+            mean = self._weighted_mean(self._node("MatMul", [x, query], SCORED), x)
+        else:
+            mean = self._mean(x, "mean")
         weight = np.ascontiguousarray(_array(readout.weight).T[:, :dim])  # [inputs, outputs]
         if self._spec.precision == "float32":
             matrix = self._weight(f"{name}.weight", weight)
         else:  # ONNX Runtime casts it once, when it opens the graph
             half = self._weight(f"{name}.weight", weight.astype(np.float16))
             matrix = self._node("Cast", [half], f"{name}.matrix", to=TensorProto.FLOAT)
-        product = self._node("MatMul", [self._mean(x, "mean"), matrix], READOUT)
+        product = self._node("MatMul", [mean, matrix], READOUT)
         self._node("Add", [product, self._weight(f"{name}.bias", _array(readout.bias)[:dim])], OUTPUT)
 
     def _frame(self, config: ModelConfig) -> str:
@@ -267,6 +276,13 @@ class EncoderGraph:
         mean = self._node("MatMul", [self._shares, x], f"{name}.row")  # [1, 1, D]
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
 
+    def _weighted_mean(self, scores: str, x: str) -> str:
+        """The mean [B, D] of tokens [B, T, D] by the softmax of their scores [B, T]."""
+        shares = self._node("Softmax", [scores], "token_shares", axis=-1)
+        one = self._integers("one", [1])
+        mean = self._node("MatMul", [self._node("Unsqueeze", [shares, one], "token_shares.row"), x], WEIGHED)
+        return self._node("Squeeze", [mean, one], "mean")
+
     def _linear(self, name: str, linear: nn.Linear, x: str) -> str:
         return self._product(name, x, _array(linear.weight).T, _array(linear.bias))
 
@@ -326,9 +342,10 @@ class BatchGraph(OneFileGraph):
     """A graph of padded batches with its weights inside, of standard operators alone.
 
     `input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised, and with layers
-    `last_hidden_state` [B, T, width], the tokens before the mean. With layers or a readout, the ids have to include the
-    first and the last token of each sentence. In int8 the weights are stored in 8 bits but calculated with in float32,
-    so that a vector depends neither on padding nor on the other sentences.
+    `last_hidden_state` [B, T, width], the tokens before the mean; where a readout weighs them, each is the vector. With
+    layers or a readout, the ids have to include the first and the last token of each sentence. In int8 the weights are
+    stored in 8 bits but calculated with in float32, so that a vector depends neither on padding nor on the other
+    sentences.
     """
 
     def model(self) -> ModelProto:
@@ -337,8 +354,16 @@ class BatchGraph(OneFileGraph):
         inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in (INPUT, MASK)]
         outputs = [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._spec.dim])]
         if last := self._spec.num_layers:  # for tools that pool themselves
-            states = self._node("Identity", [f"layer{last - 1}.ffn_norm"], STATES)
-            outputs.append(helper.make_tensor_value_info(states, TensorProto.FLOAT, [*shape, self._width]))
+            width = self._width
+            if any(node.name == WEIGHED for node in self._nodes):
+                one, width = self._integers("one", [1]), self._spec.dim
+                row = self._node("Unsqueeze", [OUTPUT, one], "vector.row")
+                states = self._node(
+                    "Expand", [row, self._node("Concat", [one, self._length, one], "states_shape", axis=0)], STATES
+                )
+            else:
+                states = self._node("Identity", [f"layer{last - 1}.ffn_norm"], STATES)
+            outputs.append(helper.make_tensor_value_info(states, TensorProto.FLOAT, [*shape, width]))
         return self._make_model(inputs, *outputs)
 
     def _frame(self, config: ModelConfig) -> str:
@@ -360,14 +385,19 @@ class BatchGraph(OneFileGraph):
         count = self._node("ReduceSum", [mask, self._integers("one", [1])], "count", keepdims=1)  # [B, 1]
         # The vector of an empty sentence is zero.
         self._count = self._node("Max", [count, one], "real_count")
+        if self._spec.num_layers or self._config.depths:
+            self._hidden = self._node("Where", [real, zero, below], "hidden")
         if self._spec.num_layers:
-            hidden = self._node("Where", [real, zero, below], "hidden")
-            self._below = self._node("Unsqueeze", [hidden, self._integers("heads_and_queries", [1, 2])], "score_mask")
+            axes = self._integers("heads_and_queries", [1, 2])
+            self._below = self._node("Unsqueeze", [self._hidden, axes], "score_mask")
 
     def _mean(self, x: str, name: str) -> str:
         total = self._node("Mul", [x, self._real], f"{name}.real")
         total = self._node("ReduceSum", [total, self._integers("one", [1])], f"{name}.total", keepdims=0)
         return self._node("Div", [total, self._count], name)
+
+    def _weighted_mean(self, scores: str, x: str) -> str:
+        return super()._weighted_mean(self._node("Add", [scores, self._hidden], "real_scores"), x)
 
     def _attend(self, name: str, heads: int, qkv: str) -> str:
         size = self._width // heads

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+READS = (2, FORMAT_VERSION)  # in 2 every vector is a plain mean
 MANIFEST = "xsent.json"
 TOKENIZER = "sentencepiece.model"
 GRAPH = "model.onnx"
@@ -95,7 +96,7 @@ class Manifest:
     num_layers: Count  # layers above the token table; 0 is the static encoder
     vocab_size: Size  # rows of the token table (V)
     max_length: Size  # longest sentence in tokens, the first and the last one not counted
-    pooling: str  # how tokens become a sentence: "mean"
+    pooling: str  # how tokens become a sentence: "mean", or "attention" where readouts weigh them
     normalisation: str  # text normalisation inside the SentencePiece model
     precision: str  # of the weights: "int8", "int4-table" or "float32"
     target: str  # CPUs that the layers' weights are made for: "portable", "vnni" or "arm64"
@@ -302,9 +303,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     except DataError as error:
         raise BundleError(str(error)) from error
     version = raw.get("format_version")
-    if version != FORMAT_VERSION:
+    if version not in READS:
         raise BundleError(
-            f"{file}: format_version {version!r} is unknown, this xsent reads {FORMAT_VERSION}; "
+            f"{file}: format_version {version!r} is unknown, this xsent reads {' and '.join(map(str, READS))}; "
             "upgrade xsent or export the bundle again"
         )
     return raw

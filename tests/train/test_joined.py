@@ -196,6 +196,28 @@ def test_every_depth_comes_near_them(recipe: Path, given: dict[str, Any], taught
         assert (mapped * theirs).sum(axis=1).mean() > least
 
 
+def test_a_stage_weighs_the_tokens_of_the_depths_that_it_names(
+    recipe: Path, given: dict[str, Any], taught: Path, tmp_path: Path
+) -> None:
+    weighing = recipe.with_name("weighing.toml")
+    text = (
+        recipe.read_text()
+        + """[[stage]]
+name = "weighing"
+like = "taught"
+steps = 0
+attention = { 1 = { half = 0.01 }, 2 = { half = 0.05, first = 3 } }
+"""
+    )
+    weighing.write_text(text)
+    trainer = open_trainer(weighing, tmp_path, prepared=taught.parent.parent, **given)
+    before = load_checkpoint(taught)
+    model, _ = trainer.prepare_stage(2, before, None)
+    state = model.encoder.state_dict()
+    changed = {name for name, weight in state.items() if not torch.equal(weight, before.weights[f"encoder.{name}"])}
+    assert changed == {"readouts.1.query", "readouts.2.query"}
+
+
 def test_readouts_are_kept_on_their_axes_and_fitted_anew_on_others(
     recipe: Path, given: dict[str, Any], taught: Path, tmp_path: Path
 ) -> None:

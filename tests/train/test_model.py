@@ -1,12 +1,14 @@
 """The encoder: what it starts as, what its vectors do and do not depend on, and what attends side by side."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
 from conftest import MakeEncoder
 
 from xsent_train import model
-from xsent_train.model import Encoder, ModelConfig, fit_space, ridge
+from xsent_train.model import Encoder, ModelConfig, Readout, fit_queries, fit_space, ridge
 from xsent_train.tokens import Packing, Tokens, group_of, group_sizes, to_tokens
 
 A, B, EMPTY = [5, 9, 9, 30], [7, 2], []
@@ -31,6 +33,39 @@ def test_a_vector_does_not_depend_on_its_batch(make_encoder: MakeEncoder, monkey
     monkeypatch.setattr(model, "packing", lambda lengths: Packing([group_of(lengths)]))
     for a, b in zip(grouped, encoder.states(tokens), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_query_weighs_the_tokens_of_a_sentence() -> None:
+    readout = Readout(2)
+    states = torch.tensor([[1.0, 0.0], [0.0, 2.0], [300.0, -1.0]])
+    tokens = Tokens(torch.tensor([5, 6, 7]), torch.tensor([2, 1]))
+    assert torch.equal(readout.pool(states, tokens), torch.tensor([[0.5, 1.0], [300.0, -1.0]]))  # at first the mean
+    readout.query.copy_(torch.tensor([math.log(3), 0.0]))
+    assert torch.allclose(readout.pool(states, tokens), torch.tensor([[0.75, 0.5], [300.0, -1.0]]))  # 3 to 1
+    readout.query.copy_(torch.tensor([100.0, 0.0]))  # the other sentence's score of 30,000 takes nothing off it
+    assert torch.allclose(readout.pool(states, tokens), torch.tensor([[1.0, 0.0], [300.0, -1.0]]))
+    assert "query" not in dict(readout.named_parameters())  # it is fitted, not trained
+
+
+@torch.no_grad()
+def test_queries_make_common_pieces_count_less(make_encoder: MakeEncoder) -> None:
+    encoder = make_encoder(vocab_size=20, num_layers=1, depths=(0, 1))
+    assert encoder.positions is not None
+    encoder.positions.zero_()  # a state is then its piece's, and the regression exact
+    before = encoder.state_dict()
+    kept = before["readouts.1.query"].clone()
+    pieces = [[5] * 6 + [6] * 3 + [7], [5, 5, 8, 8, 9], [10, 11, 12, 5]]
+    sides = [to_tokens(pieces[:2]), to_tokens(pieces[2:])]
+    for first, counted in ((None, 0.2 / (0.2 + 3 / 25)), (4.0, 4.0)):
+        fit_queries(encoder, {0: (0.2, first)}, sides)
+        framed = encoder.framed(to_tokens([[5, 6, 7]]))
+        weights = (encoder.states(framed)[0] @ encoder.readout(0).query).exp()
+        expected = torch.tensor(
+            [counted, *(0.2 / (0.2 + n / 25) for n in (9, 3, 1, 3))]
+        )  # of 25 tokens with their frame
+        assert torch.allclose(weights / weights[-1], expected / expected[-1], rtol=0.1)
+    assert torch.equal(encoder.readout(1).query, kept)
 
 
 @torch.no_grad()

@@ -36,6 +36,7 @@ FORMAT_VERSION = 3
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 TABLE = "encoder.table.weight"
+QUERY = "encoder.readouts.{}.query"  # with the number of layers
 TEACHERS = "teachers."  # before the names of matrices of several teachers
 AXES = f"{TEACHERS}axes"  # from their vectors to those of the encoder
 PLACES = ("encoder.readouts.", TEACHERS)  # before the names of weights that belong to certain axes
@@ -169,6 +170,9 @@ def load_checkpoint(path: Path) -> Checkpoint:
         _refuse_changed(path / name, about, REMEDY)
     with as_data_error(path / MODEL, REMEDY):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
+        config = checkpoint.config
+        means = {QUERY.format(depth): torch.zeros(config.dim) for depth in config.depths}  # before there were queries
+        checkpoint = replace(checkpoint, weights={**means, **checkpoint.weights})
         checkpoint.load_encoder()  # a checkpoint whose weights do not fit fails here, not later
     if checkpoint.tokenizer.is_file():
         checkpoint.load_tokenizer()  # likewise
@@ -397,6 +401,8 @@ class BundleWeights:
     def read(self, name: str) -> NDArray[np.float32]:
         """A weight as the encoder has it. Raises LookupError if there is none."""
         place = _place(name)
+        if name.endswith(".query") and place not in self._tensors:  # the plain mean
+            return np.zeros(self._bundle.dim, np.float32)
         values: NDArray[np.float32] = self._bundle.mapped(place)
         if values.dtype == np.float16:  # a readout
             values = values.astype(np.float32)

@@ -5,14 +5,15 @@ tokens alone: padding exists only inside attention, so the vector of a sentence 
 batch by rounding only, in its last bits.
 Without layers the encoder is the mean of a sentence's rows, without first and last token.
 
-An encoder with readouts gives a vector at several depths, 0 layers among them: the mean goes through that depth's own
-linear map, and all maps lead into one space. Such a map is fitted to a trained encoder without training it, and so is a
-map from its space into another.
+An encoder with readouts gives a vector at several depths, 0 layers among them. The readout of a depth weighs the tokens
+by a query of its own, which is zero for the plain mean, and maps their mean into the space that all depths share. Map
+and query are fitted to a trained encoder without training it, and so is a map from its space into another.
 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
@@ -126,6 +127,33 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     return mixed
 
 
+class Readout(nn.Linear):
+    """The linear map from the mean of a sentence's tokens to its vector, and the query that weighs them in that mean.
+
+    A token counts by the exponential of its state's product with the query (the attention of Yang et al. 2016). At
+    zero, where the query starts, all tokens count alike. It is fitted, not trained: trained, it comes nearer to the
+    teachers and tells how alike two sentences are no better.
+    """
+
+    query: Tensor
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim, dim)
+        self.register_buffer("query", torch.zeros(dim))
+        nn.init.eye_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def pool(self, states: Tensor, tokens: Tokens) -> Tensor:
+        """The weighted mean over the tokens of each sentence: [N, D] to [B, D]."""
+        scores = states @ self.query
+        most = scores.new_zeros(len(tokens.lengths))  # of each sentence, so that the exponentials stay small
+        most = most.scatter_reduce(0, tokens.sentence, scores.detach(), "amax", include_self=False)
+        weights = (scores - most[tokens.sentence]).exp()
+        total = states.new_zeros(len(most), states.shape[1]).index_add_(0, tokens.sentence, weights[:, None] * states)
+        count = weights.new_zeros(len(most)).index_add_(0, tokens.sentence, weights)
+        return total / count[:, None]
+
+
 class Encoder(nn.Module):
     """Sentences to vectors: table look-up, layers, mean over the tokens."""
 
@@ -140,11 +168,7 @@ class Encoder(nn.Module):
         self.positions = nn.Parameter(torch.zeros(config.max_length + FRAME, config.dim)) if framed else None
         self.table_norm = nn.LayerNorm(config.dim, eps=config.norm_eps) if framed else None
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
-        self.readouts = nn.ModuleDict({str(depth): nn.Linear(config.dim, config.dim) for depth in config.depths})
-        for readout in self.readouts.values():
-            assert isinstance(readout, nn.Linear)
-            nn.init.eye_(readout.weight)
-            nn.init.zeros_(readout.bias)
+        self.readouts = nn.ModuleDict({str(depth): Readout(config.dim) for depth in config.depths})
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Sentence vectors [B, D], not normalised; every sentence has at most `max_length` tokens."""
@@ -169,8 +193,15 @@ class Encoder(nn.Module):
         """The vectors [B, D] of states [N, D] after `depth` layers; `tokens` are the sentences without their frame."""
         if not self.readouts:  # layers that were trained without a readout for it leave 0 to the rows alone
             return self.mean(states, framed) if depth else self.static(tokens)
-        vectors: Tensor = self.readouts[str(depth)](self.mean(states, framed))
+        readout = self.readout(depth)
+        vectors: Tensor = readout(readout.pool(states, framed))
         return vectors
+
+    def readout(self, depth: int) -> Readout:
+        """The readout of a depth, which must have one."""
+        readout = self.readouts[str(depth)]
+        assert isinstance(readout, Readout)
+        return readout
 
     def framed(self, tokens: Tokens) -> Tokens:
         """The sentences as the layers read them, each between the first and the last token."""
@@ -238,23 +269,54 @@ def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens
     """Fit an encoder's readouts of some depths to targets [n, D], of sentences on one or two sides of n pairs."""
     means: list[list[Tensor]] = [[] for _ in depths]
     wanted = []
+    for here, there, framed, states in _in_chunks(encoder, sides):
+        for mean, depth in zip(means, depths, strict=True):
+            mean.append(encoder.readout(depth).pool(states[depth], framed)[there])
+        wanted.append(targets[here].to(there.device)[there])
+    for mean, depth in zip(means, depths, strict=True):
+        readout = encoder.readout(depth)
+        matrix = ridge(_with_ones(torch.cat(mean)), F.normalize(torch.cat(wanted), dim=1))
+        readout.weight.copy_(matrix[:-1].T)
+        readout.bias.copy_(matrix[-1])
+
+
+@torch.no_grad()
+def fit_queries(encoder: Encoder, wanted: Mapping[int, tuple[float, float | None]], sides: Sequence[Tokens]) -> None:
+    """Fit the queries of the readouts of some depths, from the sentences of one or two sides.
+
+    For each depth two numbers: the share h of all tokens with which a piece counts half, so that one of the share p
+    counts h / (h + p) (Arora et al. 2017, section 3), and how much the first token counts if not by its share. The
+    query is the ridge regression of the logarithms of these weights on the states.
+    """
+    ids = torch.cat([encoder.framed(tokens).ids for tokens in sides])
+    shares = (torch.bincount(ids, minlength=encoder.config.vocab_size) / len(ids)).to(encoder.table.weight.device)
+    logs, size = {}, encoder.config.dim + 1
+    for depth, (half, first) in wanted.items():
+        logs[depth] = (half / (half + shares)).log()
+        if first is not None:
+            logs[depth][encoder.config.first] = math.log(first)
+    squares, products = ({depth: shares.new_zeros(size, n).double() for depth in wanted} for n in (size, 1))
+    for _, _, framed, states in _in_chunks(encoder, sides):
+        for depth, log in logs.items():
+            x = _with_ones(states[depth])
+            squares[depth] += x.T @ x
+            products[depth] += x.T @ log[framed.ids][:, None]
+    for depth in wanted:
+        encoder.readout(depth).query.copy_(solve_ridge(squares[depth], products[depth])[:-1, 0])
+
+
+def _in_chunks(encoder: Encoder, sides: Sequence[Tokens]) -> Iterator[tuple[slice, Tensor, Tokens, list[Tensor]]]:
+    """The sentences of each side, some at a time: where they stand, which are not empty, their tokens, their states."""
     for tokens in sides:
         for start in range(0, len(tokens.lengths), CHUNK):
             here = slice(start, min(start + CHUNK, len(tokens.lengths)))
             part = tokens.part(here.start, here.stop).to(encoder.table.weight.device)
             framed = encoder.framed(part)
-            states = encoder.states(framed)
-            there = part.lengths > 0
-            for mean, depth in zip(means, depths, strict=True):
-                mean.append(encoder.mean(states[depth], framed)[there])
-            wanted.append(targets[here].to(there.device)[there])
-    for mean, depth in zip(means, depths, strict=True):
-        readout = encoder.readouts[str(depth)]
-        assert isinstance(readout, nn.Linear)
-        x = torch.cat([torch.cat(mean), torch.ones(sum(map(len, mean)), 1, device=mean[0].device)], dim=1)
-        matrix = ridge(x, nn.functional.normalize(torch.cat(wanted), dim=1))
-        readout.weight.copy_(matrix[:-1].T)
-        readout.bias.copy_(matrix[-1])
+            yield here, part.lengths > 0, framed, encoder.states(framed)
+
+
+def _with_ones(x: Tensor) -> Tensor:
+    return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
 
 
 def fit_space(encoder: Encoder, sides: Sequence[Sequence[Sequence[int]]], vectors: Tensor) -> Tensor:

@@ -227,6 +227,16 @@ class Objectives(Settings):
         return self.distils and self.reads_english and not (self.predicts or self.word_ctl)
 
 
+class TokenWeights(Settings):
+    """How much the tokens of a sentence count in its vector at a depth: h / (h + p), for a piece of the share p.
+
+    The smooth inverse frequency of Arora et al. (2017): what stands in every sentence tells little about one.
+    """
+
+    half: PositiveFloat  # h: the share of all tokens with which a piece counts half
+    first: PositiveFloat | None = None  # how much the first token counts; default: by its share, as any other
+
+
 class StageConfig(Settings):
     """One stage of training; in a file, `like` names an earlier stage from which it takes what it does not say."""
 
@@ -257,6 +267,7 @@ class StageConfig(Settings):
     prefixes: Numbers = ()  # dimensions trained to stand alone (Matryoshka), the full one among them
     layer_prefixes: Numbers = ()  # depths trained to stand alone, all layers among them
     exit_weight: Factor = 1.0  # weight of the losses of each depth but the last, whose weight is 1
+    attention: Mapping[str, TokenWeights] = {}  # by depth, what the queries of readouts are fitted to as it starts
     validate_every: PositiveInt = 500  # steps
 
     @model_validator(mode="after")
@@ -279,6 +290,8 @@ class StageConfig(Settings):
         named = not depths or (min(depths) >= 0 and max(depths) == self.num_layers)
         text = f"layer_prefixes = {list(depths)} must lie between 0 and num_layers = {self.num_layers}, and name it"
         require(named, text)
+        strange = ", ".join(depth for depth in self.attention if depth not in map(str, depths))
+        require(not strange, f"attention names the depth {strange}; layer_prefixes are {list(depths)}")
         return self
 
 
@@ -369,6 +382,8 @@ class Recipe(Basics):
         exits = {tuple(sorted(stage.layer_prefixes)) for stage in self.stages}
         text = "readouts need the same layer_prefixes in every stage"
         require(not self.readouts or (len(exits) == 1 and () not in exits), text)
+        weighed = any(stage.attention for stage in self.stages)
+        require(self.readouts or not weighed, "attention is of readouts; set readouts = true")
         matched = any(stage.objectives.embedding_match for stage in self.stages)
         require(not (self.teachers and matched), "embedding_match needs one teacher, not several")
         if not self.teacher_layers:

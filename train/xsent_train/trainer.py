@@ -35,12 +35,13 @@ from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
 from xsent_train.losses import Whitening
-from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
+from xsent_train.model import Encoder, ModelConfig, fit_queries, fit_readouts, fit_space
 from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, Settings, StageConfig
 from xsent_train.stage_loop import Scores, StageLoop, Validation, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
 from xsent_train.teacher.teachers import ONLY, JoinedTeacher, Member, Teachers, open_teachers
+from xsent_train.tokens import Tokens
 
 logger = logging.getLogger(__name__)
 
@@ -226,7 +227,22 @@ class Trainer:
             counts = piece_counts(self.data.store, encoder.config.vocab_size)
             with torch.no_grad():
                 encoder.table.weight.copy_(english_rows(bert, self.data.processor, counts))
+        self._fit_queries(encoder, model.stage)
         self._fit_readouts(encoder, initial, model.stage.max_tokens)
+
+    def _fit_queries(self, encoder: Encoder, stage: StageConfig) -> None:
+        """Fit the queries of the readouts whose tokens the stage weighs; other weights stay."""
+        if not stage.attention:
+            return
+        logger.info("fitting queries of %s layers", ", ".join(stage.attention))
+        wanted = {int(depth): (weights.half, weights.first) for depth, weights in stage.attention.items()}
+        encoder.to(self.fabric.device).eval()
+        fit_queries(encoder, wanted, self._read_out_sides(stage.max_tokens))
+        encoder.train()
+
+    def _read_out_sides(self, max_tokens: int) -> list[Tokens]:
+        numbers = self.data.sample(SAMPLED)[READ_OUT]
+        return [self.data.store.tokens(numbers, side, max_tokens) for side in (0, 1)]
 
     def _fit_readouts(self, encoder: Encoder, initial: Checkpoint | None, max_tokens: int) -> None:
         """Fit the readouts that the checkpoint lacks to the teachers' vectors; other weights stay.
@@ -246,10 +262,8 @@ class Trainer:
             return
         logger.info("fitting readouts of %s layers", ", ".join(map(str, depths)))
         targets = torch.from_numpy(joined.targets(self._sampled[READ_OUT]))
-        numbers = self.data.sample(SAMPLED)[READ_OUT]
-        sides = [self.data.store.tokens(numbers, side, max_tokens) for side in (0, 1)]
         encoder.to(self.fabric.device).eval()
-        fit_readouts(encoder, depths, sides, targets)
+        fit_readouts(encoder, depths, self._read_out_sides(max_tokens), targets)
         encoder.train()
 
     @cached_property

@@ -1,7 +1,8 @@
 """Folders for other tools, such as onnxruntime, sentence-transformers, transformers.js; and OpenVINO's files.
 
 sentence-transformers loads its folder with its own modules: no code and no pickle of ours. An encoder with layers is a
-BERT; its weights have their usual names, so that every tool that reads a BERT reads them.
+BERT; its weights have their usual names, so that every tool that reads a BERT reads them. These tools know the plain
+mean alone: a readout that weighs the tokens is one more layer of that BERT.
 
 OpenVINO's files, `model.xml` and `model.bin`, are in float32, or in 8 bits with calibrated activations: `input_ids`
 int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised, as in our `model.onnx`. In addition, a negative id
@@ -36,9 +37,10 @@ from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
 from xsent.tokenizer import Tokenizer
 from xsent_export.formats.gguf import write_gguf
+from xsent_export.formats.readout import readout_as_layer, weighs_tokens
 from xsent_export.formats.text import write_text
 from xsent_export.formats.tokenizer import TOKENIZER_CONFIG, write_tokenizer
-from xsent_export.graph import INPUT, MASK, OUTPUT, READOUT, BatchGraph, EncoderGraph
+from xsent_export.graph import INPUT, MASK, OUTPUT, READOUT, SCORED, WEIGHED, BatchGraph, EncoderGraph
 from xsent_export.options import BundleSpec, Precision
 from xsent_export.parity import evenly_spaced
 from xsent_export.quantization import NOTHING, ActivationStats
@@ -49,6 +51,8 @@ from xsent_train.tokens import FRAME, open_tokenizer
 
 MAX_SENTENCES = 300  # to calibrate OpenVINO's files on; more changed no score
 HUB_GRAPH = "onnx/model.onnx"
+LARGE_OUTPUT = 1e5  # of a readout as a layer, over the state that is added to it, in float32
+PRODUCTS = (SCORED, WEIGHED, READOUT)  # of a readout, in float32
 BATCH = 64  # sentences
 LARGE = ("*.onnx", "*.safetensors", "tokenizer.json")  # files that git keeps apart in a hub's repository
 
@@ -77,11 +81,13 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
     """Write a model for sentence-transformers into an empty folder.
 
     It gives the vectors of the trained encoder, of length 1, from float32 weights. Without layers and readout it is a
-    `StaticEmbedding`, else a BERT, which has a vector for an empty text too; a readout is a `Dense` after the mean.
-    Raises DataError if the tokenizer has no `tokenizer.json`, or a BERT without readout should be cut.
+    `StaticEmbedding`, else a BERT, which has a vector for an empty text too. A readout is a `Dense` after the mean, or
+    one more layer where it weighs the tokens.
+    Raises DataError if the tokenizer has no `tokenizer.json`, or a BERT without `Dense` should be cut.
     """
     encoder = checkpoint.load_encoder(spec.num_layers)
-    if encoder.layers and not encoder.readouts and spec.dim < encoder.config.dim:
+    weighs = weighs_tokens(encoder)
+    if (weighs or (encoder.layers and not encoder.readouts)) and spec.dim < encoder.config.dim:
         raise DataError(
             f"--dim {spec.dim}: a BERT has the vectors of its layers, {encoder.config.dim} numbers; leave it out and "
             f"open the folder by SentenceTransformer(folder, truncate_dim={spec.dim})"
@@ -92,8 +98,8 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
         save_tensors({"embedding.weight": encoder.table.weight[:, : spec.dim]}, folder / WEIGHTS)
         types = {"": "StaticEmbedding"}
     else:
-        types = _transformer(encoder, folder)
-    if encoder.readouts:
+        types = _transformer(readout_as_layer(encoder, LARGE_OUTPUT) if weighs else encoder, folder)
+    if encoder.readouts and not weighs:
         types |= _dense(encoder, spec, folder)
     types[f"{len(types)}_Normalize"] = "Normalize"
     (folder / MODULES).write_bytes(to_json(list_modules(types)))
@@ -169,8 +175,7 @@ def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:
 
 
 def _dense(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
-    readout = encoder.readouts[str(len(encoder.layers))]
-    assert isinstance(readout, torch.nn.Linear)
+    readout = encoder.readout(len(encoder.layers))
     path = folder / "2_Dense"
     path.mkdir()
     save_tensors({f"linear.{kind}": getattr(readout, kind)[: spec.dim] for kind in ("weight", "bias")}, path / WEIGHTS)
@@ -314,7 +319,7 @@ def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa:
             nncf.Dataset(samples),
             subset_size=len(samples),
             model_type=nncf.ModelType.TRANSFORMER,
-            ignored_scope=nncf.IgnoredScope(names=["row_scales", READOUT], validate=False),  # not all have a readout
+            ignored_scope=nncf.IgnoredScope(names=["row_scales", *PRODUCTS], validate=False),  # not all have them
             advanced_parameters=nncf.AdvancedQuantizationParameters(
                 overflow_fix=nncf.OverflowFix.ENABLE,
                 # The widest range seen: typical ranges cut off values of short sentences. Our own smoothing alone:

@@ -1,14 +1,6 @@
 """A GGUF file for llama.cpp and what is built on it: architecture `bert`, mean pooling.
 
-llama.cpp has no linear map behind the mean. A readout becomes one more layer of the same kind instead:
-
-- Its attention looks at all tokens alike, so that every token gets the mean; its output matrix is the readout.
-- That output is so large that the token's own state, which is added to it, does not count.
-- Its feed-forward block adds nothing.
-- Its norms take the mean of a vector's numbers off. The output is scaled, number by number, so that this mean is zero:
-  by a direction in which the readout has nothing to say. The last norm scales back.
-
-So the tokens of a sentence all have its vector, and every way of pooling gives it.
+llama.cpp has no linear map behind the mean: a readout becomes one more layer, see `xsent_export.formats.readout`.
 
 Its unigram tokenizer ("t5") reads SentencePiece's map of normalisation as it is, but neither removes format characters
 nor spells unknown characters as bytes. Both are expressed in the map, which is applied to the bytes of a text, the
@@ -36,6 +28,7 @@ from xsent.clean import remove_format
 from xsent.errors import DataError, require_extra
 from xsent.similarity import unit_rows
 from xsent.tokenizer import Tokenizer
+from xsent_export.formats.readout import readout_as_layer
 from xsent_export.formats.tokenizer import piece_scores
 from xsent_export.options import BundleSpec
 from xsent_train.checkpoint import Checkpoint
@@ -48,8 +41,7 @@ if TYPE_CHECKING:
 
 Matrix = NDArray[np.float64]
 
-LARGE = 128.0  # a readout's output, over the state that is added to it
-LEAST = 0.05  # number of a direction, over their mean; the last norm multiplies by its inverse
+LARGE = 128.0  # a readout's output over the state that is added to it; more is lost in 8 bits
 # Of layers, of the table. A table of 5 bits costs a cosine of 0.0001 against one of 8, and saves 5.8 MB of 33.9.
 TYPES = {"float32": ("F16", "F16"), "int8": ("Q8_0", "Q5_1"), "int4-table": ("Q8_0", "Q4_0")}
 STAND_IN = 0xF0000  # and the byte: a character for private use
@@ -74,9 +66,10 @@ def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "Llama
     logging.getLogger("gguf").setLevel(logging.ERROR)
 
     encoder = checkpoint.load_encoder(spec.num_layers)
-    config = encoder.config
     if reason := _unlike_llama(encoder, spec):
         raise DataError(f"{checkpoint.path}: {reason}; or use --format onnx")
+    encoder = readout_as_layer(encoder, LARGE)
+    config = encoder.config
     model = unigram_model(checkpoint.tokenizer)
     kind, table = TYPES[spec.precision]
     name = f"{checkpoint.name}-{kind}.gguf"
@@ -116,7 +109,7 @@ def _add_shape(writer: "GGUFWriter", encoder: Encoder) -> None:
     from gguf import PoolingType
 
     config = encoder.config
-    writer.add_block_count(config.num_layers + bool(encoder.readouts))
+    writer.add_block_count(config.num_layers)
     writer.add_context_length(config.max_length + FRAME)
     writer.add_embedding_length(config.dim)
     writer.add_feed_forward_length(config.ffn_dim)
@@ -149,13 +142,9 @@ def _add_tokenizer(writer: "GGUFWriter", proto: Any, encoder: Encoder) -> None: 
 
 
 def _tensors(encoder: Encoder) -> dict[str, Matrix]:
-    """The weights by their names in llama.cpp; a readout as a layer."""
+    """The weights by their names in llama.cpp."""
     state = {name: value.double().numpy() for name, value in encoder.state_dict().items()}
     layers = [_layer(state, f"layers.{number}.") for number in range(len(encoder.layers))]
-    if encoder.readouts:
-        depth = len(encoder.layers)
-        weight, bias = (state[f"readouts.{depth}.{part}"] for part in ("weight", "bias"))
-        layers.append(_readout_layer(weight, bias, layers[-1], encoder.config.ffn_dim))
     tensors = {"token_embd.weight": state["table.weight"], "position_embd.weight": state["positions"]}
     tensors["token_types.weight"] = np.zeros((1, encoder.config.dim))
     tensors |= {f"token_embd_norm.{part}": state[f"table_norm.{part}"] for part in ("weight", "bias")}
@@ -170,40 +159,6 @@ def _layer(state: dict[str, Matrix], prefix: str) -> dict[str, Matrix]:
     for part in ("weight", "bias"):
         layer |= zip((f"{name}.{part}" for name in "qkv"), np.split(layer[f"qkv.{part}"], 3), strict=True)
     return layer
-
-
-def _readout_layer(weight: Matrix, bias: Matrix, last: dict[str, Matrix], ffn_dim: int) -> dict[str, Matrix]:
-    """A readout as the layer that the head of this file describes, behind the last one."""
-    dim = len(bias)
-    # What the readout makes of the last norm's output, which has no mean, and of what is always there.
-    moving = weight * last["ffn_norm.weight"]
-    moving -= moving.mean(axis=1, keepdims=True)
-    constant = bias + weight @ last["ffn_norm.bias"]
-    scale = _silent_direction(np.column_stack([moving, constant]))
-    # The lengths of a state, scaled back as the output is, and of a vector, both of a sentence of one token.
-    state = np.hypot(last["ffn_norm.weight"], last["ffn_norm.bias"])
-    large = LARGE * np.linalg.norm(state / scale) / np.sqrt((moving**2).sum() + (constant**2).sum())
-    nothing, one = np.zeros(dim), np.ones(dim)
-    layer: dict[str, Matrix] = {f"{name}.bias": nothing for name in "qkv"}
-    layer |= {"q.weight": np.zeros((dim, dim)), "k.weight": np.zeros((dim, dim)), "v.weight": np.eye(dim)}
-    layer |= {"attention_out.weight": large * scale[:, None] * weight, "attention_out.bias": large * scale * bias}
-    layer |= {"attention_norm.weight": one, "attention_norm.bias": nothing}
-    layer |= {"ffn_in.weight": np.zeros((ffn_dim, dim)), "ffn_in.bias": np.zeros(ffn_dim)}
-    layer |= {"ffn_out.weight": np.zeros((dim, ffn_dim)), "ffn_out.bias": nothing}
-    return layer | {"ffn_norm.weight": 1 / scale, "ffn_norm.bias": nothing}
-
-
-def _silent_direction(outputs: Matrix) -> Matrix:
-    """A direction [D] in which outputs [D, n] have least; its numbers are 1 on average, and none is nearly 0."""
-    square = outputs @ outputs.T
-    direction: Matrix = np.linalg.eigh(square)[1][:, 0] * len(square) ** 0.5
-    fixed = np.zeros(len(square), bool)
-    while (small := (np.abs(direction) < LEAST) & ~fixed).any():
-        direction[small] = np.copysign(LEAST, direction[small])
-        fixed |= small
-        rows = square[~fixed]  # the others make up for it
-        direction[~fixed] -= np.linalg.lstsq(rows[:, ~fixed], rows @ direction, rcond=1e-12)[0]
-    return direction
 
 
 def unigram_model(path: Path) -> Any:  # noqa: ANN401  protobuf has no types

@@ -44,7 +44,7 @@ class NumpyBackend:
                 raise ValueError(f"the table has {len(self._table)} rows, expected {bundle.vocab_size}")
             self._layers = [_Layer(bundle, f"layer{number}") for number in range(bundle.layers)]
             has_readouts = any(name.startswith("readout") for name in network.tensors)
-            self._readout = _Linear(bundle, f"readout{bundle.layers}") if has_readouts else None
+            self._readout = _Readout(bundle, f"readout{bundle.layers}") if has_readouts else None
             self._first = [network.first]
             self._last = [network.last]
             framed = has_readouts or bool(self._layers)  # otherwise the vector is the mean of the rows alone
@@ -70,8 +70,8 @@ class NumpyBackend:
                 x = self._table_norm(x + self._positions[: len(x)])
             for layer in self._layers:
                 x = layer(x)
-            mean: Floats = x.mean(axis=0)
-            return mean[: self._dim] if self._readout is None else self._readout(mean[None])[0]
+            vector: Floats = x.mean(axis=0)[: self._dim] if self._readout is None else self._readout(x)
+            return vector
 
 
 class _Norm:
@@ -113,6 +113,20 @@ class _Linear:
         return (self._weight.reshape(-1, _BLOCK, inputs) @ x.T).reshape(outputs, -1).T
 
 
+class _Readout:
+    """The mean of the tokens, weighed by a query if there is one, through a linear layer."""
+
+    def __init__(self, bundle: Bundle, name: str) -> None:
+        self._linear = _Linear(bundle, name)
+        query = f"{name}.query"
+        self._query = bundle.floats(query) if query in bundle.network.tensors else None
+
+    def __call__(self, x: Floats) -> Floats:
+        mean: Floats = x.mean(axis=0) if self._query is None else softmax(x @ self._query) @ x
+        vector: Floats = self._linear(mean[None])[0]
+        return vector
+
+
 class _Layer:
     """One layer: norm(x + attention(x)), then norm(x + feed-forward(x))."""
 
@@ -137,9 +151,7 @@ class _Layer:
         """Attention with its projections; the queries' weights hold the scale of the scores."""
         parts = self._qkv(x).reshape(len(x), 3, self._heads, -1)
         query, key, value = parts.transpose(1, 2, 0, 3)  # each [H, T, D / H]
-        scores = query @ key.transpose(0, 2, 1)
-        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        mixed = (shares / shares.sum(axis=-1, keepdims=True)) @ value
+        mixed = softmax(query @ key.transpose(0, 2, 1)) @ value
         return self._attention_out(mixed.transpose(1, 0, 2).reshape(len(x), -1))
 
 
@@ -150,6 +162,13 @@ def unpack_rows(rows: NDArray[Any], scales: NDArray[Any] | None) -> Floats:
     if scales is not None:
         rows = (rows.reshape(*scales.shape, -1) * scales.astype(np.float32)[:, :, None]).reshape(rows.shape)
     return rows
+
+
+def softmax(scores: Floats) -> Floats:
+    """Shares along the last axis."""
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    normed: Floats = shares / shares.sum(axis=-1, keepdims=True)
+    return normed
 
 
 def gelu(x: Floats) -> Floats:
