@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xsent.backends.openvino import FOLDER, import_openvino
-from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, TOKENIZER, compute_fingerprint, file_digest
+from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, PLAIN_VERSION, TOKENIZER, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
 from xsent.files.atomic import atomic_folder, read_json, recover, to_json
@@ -33,7 +33,7 @@ from xsent_export.parity import (
 )
 from xsent_export.quantization import calibrate, calibrate_checkpoint
 from xsent_train.checkpoint import CARD, Checkpoint, CheckpointEncoder, last_finished, open_checkpoint
-from xsent_train.model import ModelConfig
+from xsent_train.model import Encoder
 from xsent_train.teacher.bert import MODULES, read_teacher
 from xsent_train.teacher.teacher import (
     INT8_ABOUT,
@@ -138,7 +138,7 @@ def _write_bundle(
             (folder / FOLDER).mkdir()
             write_openvino(part, encoder, spec, folder / FOLDER, calibration, stats)
         # Without measurements: a bundle cannot be opened without a manifest.
-        manifest = _write_manifest(folder, _describe(part, encoder.config, spec, graph))
+        manifest = _write_manifest(folder, _describe(part, encoder, spec, graph.network))
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
         exported, pruned = SentenceEncoder(folder), part is not checkpoint
@@ -152,10 +152,12 @@ def _write_bundle(
         return ExportResult(out, size, parity, fingerprint=manifest["fingerprint"])
 
 
-def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, graph: EncoderGraph) -> dict[str, Any]:
+def _describe(part: Checkpoint, encoder: Encoder, spec: BundleSpec, network: Mapping[str, object]) -> dict[str, Any]:
     """A manifest without measurements."""
+    config = encoder.config
+    weighs = any(map(encoder.weighs, config.depths))
     return {
-        "format_version": FORMAT_VERSION,
+        "format_version": FORMAT_VERSION if weighs else PLAIN_VERSION,
         "name": part.name,
         "languages": part.languages,
         "licence": part.licence,
@@ -163,7 +165,7 @@ def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, graph: En
         "num_layers": spec.num_layers,
         "vocab_size": config.vocab_size,
         "max_length": config.max_length,
-        "pooling": "attention" if graph.weighs_tokens else "mean",
+        "pooling": "attention" if weighs else "mean",
         "normalisation": "nmt_nfkc_cf",
         "precision": spec.precision,
         "target": "portable",  # the CPUs on which 8-bit sums cannot saturate: all
@@ -173,7 +175,7 @@ def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, graph: En
         **({"spaces": list(spec.spaces)} if spec.spaces else {}),
         "golden": {"sentences": [], "vectors": [], "tolerance": {OTHER: 1.0}},
         "parity": {},
-        "network": graph.network,
+        "network": network,
     }
 
 

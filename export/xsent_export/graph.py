@@ -86,6 +86,7 @@ class EncoderGraph:
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
         self._shallower: dict[int, ModelProto] = {}
+        self._weighs = encoder.weighs(config.num_layers)
         self._encoder(encoder)
 
     @property
@@ -95,11 +96,6 @@ class EncoderGraph:
         shape = {"heads": config.num_heads, "activation": config.activation, "norm_eps": config.norm_eps}
         tensors = self._table.places | self._weights.places
         return {**shape, "first": config.first, "last": config.last, "tensors": tensors}
-
-    @property
-    def weighs_tokens(self) -> bool:
-        """Whether a readout takes another mean than the plain one."""
-        return any(name.endswith(".query") for name in self._weights.places)
 
     def write(self, folder: Path) -> None:
         """Write the graphs and their two files of weights, with the matrices into other models' spaces."""
@@ -171,7 +167,7 @@ class EncoderGraph:
             return
         name = f"readout{depth}"
         readout = encoder.readout(depth)
-        if readout.query.any():
+        if encoder.weighs(depth):
             query = self._weight(f"{name}.query", _array(readout.query))
             mean = self._weighted_mean(self._node("MatMul", [x, query], SCORED), x)
         else:
@@ -355,7 +351,7 @@ class BatchGraph(OneFileGraph):
         outputs = [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._spec.dim])]
         if last := self._spec.num_layers:  # for tools that pool themselves
             width = self._width
-            if any(node.name == WEIGHED for node in self._nodes):
+            if self._weighs:
                 one, width = self._integers("one", [1]), self._spec.dim
                 row = self._node("Unsqueeze", [OUTPUT, one], "vector.row")
                 states = self._node(
@@ -385,7 +381,7 @@ class BatchGraph(OneFileGraph):
         count = self._node("ReduceSum", [mask, self._integers("one", [1])], "count", keepdims=1)  # [B, 1]
         # The vector of an empty sentence is zero.
         self._count = self._node("Max", [count, one], "real_count")
-        if self._spec.num_layers or self._config.depths:
+        if self._spec.num_layers or self._weighs:
             self._hidden = self._node("Where", [real, zero, below], "hidden")
         if self._spec.num_layers:
             axes = self._integers("heads_and_queries", [1, 2])

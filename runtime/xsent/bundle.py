@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT_VERSION = 3
-READS = (2, FORMAT_VERSION)  # in 2 every vector is a plain mean
+FORMAT_VERSION, PLAIN_VERSION = 3, 2  # PLAIN_VERSION: all vectors are plain means
 MANIFEST = "xsent.json"
 TOKENIZER = "sentencepiece.model"
 GRAPH = "model.onnx"
@@ -162,8 +161,8 @@ class Bundle(Manifest):
     def fingerprint_of(self, space: str | None = None) -> str:
         """Identity of the vectors of its depth, mapped into another model's space if one is named.
 
-        "cfa7fc528ffa505f" of all layers, "cfa7fc528ffa505f.2" of two layers, "cfa7fc528ffa505f@all-MiniLM-L6-v2" or
-        "cfa7fc528ffa505f@all-MiniLM-L6-v2.2" mapped. The part before the depth is the space, see `same_space`. Vectors
+        "40de4003cc255bf7" of all layers, "40de4003cc255bf7.2" of two layers, "40de4003cc255bf7@all-MiniLM-L6-v2" or
+        "40de4003cc255bf7@all-MiniLM-L6-v2.2" mapped. The part before the depth is the space, see `same_space`. Vectors
         that already lie in the space named need no mapping. Raises ValueError if there is no such space.
         """
         mapped = f"@{space}" if self.matrix_into(space) else ""
@@ -303,9 +302,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     except DataError as error:
         raise BundleError(str(error)) from error
     version = raw.get("format_version")
-    if version not in READS:
+    if version not in (PLAIN_VERSION, FORMAT_VERSION):
         raise BundleError(
-            f"{file}: format_version {version!r} is unknown, this xsent reads {' and '.join(map(str, READS))}; "
+            f"{file}: format_version {version!r} is unknown, this xsent reads {PLAIN_VERSION} and {FORMAT_VERSION}; "
             "upgrade xsent or export the bundle again"
         )
     return raw

@@ -17,6 +17,7 @@ from unittest import mock
 import pytest
 from commands import Runner, assert_refused, file_names, hear_ctrl_c, start, write_files
 
+from xsent.bundle import FORMAT_VERSION, PLAIN_VERSION
 from xsent_apps.web import STATIC, Site, open_server
 
 pytestmark = pytest.mark.network
@@ -39,6 +40,10 @@ def ask(server: HTTPConnection, path: str, method: str = "GET", **headers: str) 
     server.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
     response = server.getresponse()
     return response, response.read()
+
+
+def test_the_page_reads_the_bundles_that_the_runtime_reads() -> None:
+    assert f"const FORMATS = [{PLAIN_VERSION}, {FORMAT_VERSION}];" in (STATIC / "encoder.js").read_text()
 
 
 def test_every_listed_file_is_served_with_its_type(server: HTTPConnection) -> None:

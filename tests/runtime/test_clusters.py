@@ -66,7 +66,7 @@ def test_tickets_in_five_languages(run: Runner, tmp_path: Path) -> None:
 
 
 def test_lines_with_a_number_of_clusters(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = write_lines(tmp_path / "mails.txt", [*TEXTS, ""])
+    file = write_lines(tmp_path / "mails.txt", ["The invoice is wrong.", "The invoice is late.", *TEXTS[2:], ""])
     code, out, err = run("cluster", file, "-n", 2)
     printed = [line.split("\t") for line in out.splitlines()]
     assert code == 0 and [row[2] for row in printed] == list("1234567")

@@ -40,12 +40,16 @@ def test_a_query_weighs_the_tokens_of_a_sentence() -> None:
     readout = Readout(2)
     states = torch.tensor([[1.0, 0.0], [0.0, 2.0], [300.0, -1.0]])
     tokens = Tokens(torch.tensor([5, 6, 7]), torch.tensor([2, 1]))
-    assert torch.equal(readout.pool(states, tokens), torch.tensor([[0.5, 1.0], [300.0, -1.0]]))  # at first the mean
+    assert torch.equal(readout.weighted_mean(states, tokens), Encoder.mean(states, tokens))  # at first
     readout.query.copy_(torch.tensor([math.log(3), 0.0]))
-    assert torch.allclose(readout.pool(states, tokens), torch.tensor([[0.75, 0.5], [300.0, -1.0]]))  # 3 to 1
+    assert torch.allclose(readout.weighted_mean(states, tokens), torch.tensor([[0.75, 0.5], [300.0, -1.0]]))  # 3 to 1
     readout.query.copy_(torch.tensor([100.0, 0.0]))  # the other sentence's score of 30,000 takes nothing off it
-    assert torch.allclose(readout.pool(states, tokens), torch.tensor([[1.0, 0.0], [300.0, -1.0]]))
+    assert torch.allclose(readout.weighted_mean(states, tokens), torch.tensor([[1.0, 0.0], [300.0, -1.0]]))
     assert "query" not in dict(readout.named_parameters())  # it is fitted, not trained
+
+    many = Tokens(torch.zeros(600, dtype=torch.long), torch.tensor([600]))  # more than bfloat16 counts to
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.allclose(readout.weighted_mean(torch.ones(600, 2, dtype=torch.bfloat16), many), torch.ones(1, 2))
 
 
 @torch.no_grad()

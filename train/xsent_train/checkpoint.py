@@ -36,7 +36,6 @@ FORMAT_VERSION = 3
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 TABLE = "encoder.table.weight"
-QUERY = "encoder.readouts.{}.query"  # with the number of layers
 TEACHERS = "teachers."  # before the names of matrices of several teachers
 AXES = f"{TEACHERS}axes"  # from their vectors to those of the encoder
 PLACES = ("encoder.readouts.", TEACHERS)  # before the names of weights that belong to certain axes
@@ -111,6 +110,11 @@ class Checkpoint:
         encoder.load_state_dict(state, assign=True)
         return encoder.eval() if num_layers is None else encoder.eval().first(num_layers)
 
+    def with_encoder(self, encoder: Encoder) -> "Checkpoint":
+        """A checkpoint of the same tokenizer with another encoder alone."""
+        weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
+        return replace(self, about={**self.about, "model": asdict(encoder.config)}, weights=weights)
+
 
 def save_checkpoint(
     path: Path,
@@ -170,13 +174,18 @@ def load_checkpoint(path: Path) -> Checkpoint:
         _refuse_changed(path / name, about, REMEDY)
     with as_data_error(path / MODEL, REMEDY):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
-        config = checkpoint.config
-        means = {QUERY.format(depth): torch.zeros(config.dim) for depth in config.depths}  # before there were queries
-        checkpoint = replace(checkpoint, weights={**means, **checkpoint.weights})
+        checkpoint = replace(checkpoint, weights=_with_queries(checkpoint.weights))
         checkpoint.load_encoder()  # a checkpoint whose weights do not fit fails here, not later
     if checkpoint.tokenizer.is_file():
         checkpoint.load_tokenizer()  # likewise
     return checkpoint
+
+
+def _with_queries(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights with a query of zeros for each readout that has none: older checkpoints know the plain mean alone."""
+    bias = re.compile(r"(encoder\.readouts\.\d+)\.bias")
+    readouts = [(match[1], weight) for name, weight in weights.items() if (match := bias.fullmatch(name))]
+    return {**{f"{readout}.query": torch.zeros_like(weight) for readout, weight in readouts}, **weights}
 
 
 def load_optimizer(path: Path) -> dict[str, Tensor]:

@@ -231,7 +231,7 @@ class Trainer:
         self._fit_readouts(encoder, initial, model.stage.max_tokens)
 
     def _fit_queries(self, encoder: Encoder, stage: StageConfig) -> None:
-        """Fit the queries of the readouts whose tokens the stage weighs; other weights stay."""
+        """Fit the queries of the depths that the stage's `attention` names; other weights stay."""
         if not stage.attention:
             return
         logger.info("fitting queries of %s layers", ", ".join(stage.attention))

@@ -37,7 +37,7 @@ from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
 from xsent.tokenizer import Tokenizer
 from xsent_export.formats.gguf import write_gguf
-from xsent_export.formats.readout import readout_as_layer, weighs_tokens
+from xsent_export.formats.readout import readout_as_layer
 from xsent_export.formats.text import write_text
 from xsent_export.formats.tokenizer import TOKENIZER_CONFIG, write_tokenizer
 from xsent_export.graph import INPUT, MASK, OUTPUT, READOUT, SCORED, WEIGHED, BatchGraph, EncoderGraph
@@ -51,7 +51,7 @@ from xsent_train.tokens import FRAME, open_tokenizer
 
 MAX_SENTENCES = 300  # to calibrate OpenVINO's files on; more changed no score
 HUB_GRAPH = "onnx/model.onnx"
-LARGE_OUTPUT = 1e5  # of a readout as a layer, over the state that is added to it, in float32
+LARGE_OUTPUT = 1e3  # of a readout as a layer, over the state that is added to it; float16 has room for it
 PRODUCTS = (SCORED, WEIGHED, READOUT)  # of a readout, in float32
 BATCH = 64  # sentences
 LARGE = ("*.onnx", "*.safetensors", "tokenizer.json")  # files that git keeps apart in a hub's repository
@@ -82,11 +82,11 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
 
     It gives the vectors of the trained encoder, of length 1, from float32 weights. Without layers and readout it is a
     `StaticEmbedding`, else a BERT, which has a vector for an empty text too. A readout is a `Dense` after the mean, or
-    one more layer where it weighs the tokens.
+    one more layer where it weighs the tokens. That layer is not exact, so it is what the export measures.
     Raises DataError if the tokenizer has no `tokenizer.json`, or a BERT without `Dense` should be cut.
     """
     encoder = checkpoint.load_encoder(spec.num_layers)
-    weighs = weighs_tokens(encoder)
+    weighs = encoder.weighs(spec.num_layers)
     if (weighs or (encoder.layers and not encoder.readouts)) and spec.dim < encoder.config.dim:
         raise DataError(
             f"--dim {spec.dim}: a BERT has the vectors of its layers, {encoder.config.dim} numbers; leave it out and "
@@ -98,7 +98,8 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
         save_tensors({"embedding.weight": encoder.table.weight[:, : spec.dim]}, folder / WEIGHTS)
         types = {"": "StaticEmbedding"}
     else:
-        types = _transformer(readout_as_layer(encoder, LARGE_OUTPUT) if weighs else encoder, folder)
+        bert = readout_as_layer(encoder, LARGE_OUTPUT) if weighs else encoder
+        types = _transformer(bert, folder)
     if encoder.readouts and not weighs:
         types |= _dense(encoder, spec, folder)
     types[f"{len(types)}_Normalize"] = "Normalize"
@@ -108,7 +109,8 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
     apart = "".join(f"{kind} filter=lfs diff=lfs merge=lfs -text\n" for kind in LARGE)
     (folder / ".gitattributes").write_text(apart)
     if encoder.positions is not None:
-        return _write_graph(checkpoint, encoder, spec, folder / HUB_GRAPH)
+        graph = _write_graph(checkpoint, encoder, spec, folder / HUB_GRAPH)
+        return CheckpointEncoder(checkpoint.with_encoder(bert)) if weighs else graph
     # The folder has the float32 weights as they are; only pieces can be missing.
     return CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
 

@@ -23,11 +23,6 @@ Matrix = NDArray[np.float64]
 LEAST = 0.05  # number of a direction, over their mean; the last norm multiplies by its inverse
 
 
-def weighs_tokens(encoder: Encoder) -> bool:
-    """Whether the readout of all layers takes another mean than the plain one."""
-    return bool(encoder.readouts) and bool(encoder.readout(len(encoder.layers)).query.any())
-
-
 def readout_as_layer(encoder: Encoder, large: float) -> Encoder:
     """An encoder without readouts whose vectors have the direction of this one's.
 

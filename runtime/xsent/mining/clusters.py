@@ -155,7 +155,7 @@ def _centres(rows: Floats, number: int | None, threshold: float, smallest: int) 
     if len(rows) < 2:  # all texts are equal
         return rows[:0]
     if number is not None:
-        labels = KMeans(min(number, len(rows)), n_init=4, random_state=0).fit_predict(rows)
+        labels = KMeans(min(number, len(rows)), n_init=10, random_state=0).fit_predict(rows)
     else:
         distance = max(0, 1 - threshold)
         linkage = AgglomerativeClustering(None, metric="cosine", linkage="average", distance_threshold=distance)

@@ -4,7 +4,7 @@ import * as ort from "./vendor/onnxruntime.js";
 import { Tokenizer } from "./tokenizer.js";
 
 const DATA = ["embeddings.bin", "weights.bin"]; // of the graph
-const FORMAT = 2;
+const FORMATS = [2, 3];
 const WINDOW = 128; // tokens, at most, where a text is too long to be read whole
 
 export class Encoder {
@@ -14,8 +14,9 @@ export class Encoder {
    */
   static async open(read, wasm) {
     const manifest = JSON.parse(new TextDecoder().decode(await read("xsent.json")));
-    if (manifest.format_version !== FORMAT) {
-      throw new Error(`The model has format ${manifest.format_version}, this page reads ${FORMAT}; export it again.`);
+    if (!FORMATS.includes(manifest.format_version)) {
+      const reads = FORMATS.join(" and ");
+      throw new Error(`The model has format ${manifest.format_version}, this page reads ${reads}; export it again.`);
     }
     const checked = async (name) => check(name, await read(name), manifest.files[name]);
     const names = ["sentencepiece.model", "model.onnx", ...DATA];
