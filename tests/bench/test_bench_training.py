@@ -42,7 +42,9 @@ def test_a_child_ends_with_its_parent() -> None:
 
 def test_a_child_may_save_its_state_when_its_parent_is_interrupted(tmp_path: Path) -> None:
     saved = tmp_path / "saved"
-    program = "import time\nfrom xsent_bench.processes import say\ntry:\n    say({})\n    time.sleep(60)\n"
+    program = "import signal, time\nfrom xsent_bench.processes import say\n"
+    program += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's `&` has it ignored
+    program += "try:\n    say({})\n    time.sleep(60)\n"
     program += f"except KeyboardInterrupt:\n    open({str(saved)!r}, 'w').close()"
     with pytest.raises(KeyboardInterrupt), Child(["-c", program]) as child:
         assert child.answer() == {}
