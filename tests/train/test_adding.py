@@ -123,7 +123,7 @@ def test_another_encoder_and_pairs_of_no_old_language(
     old = load_checkpoint(mini_checkpoint)
     encoder = make_encoder(old.config.vocab_size, num_layers=num_layers, out_scale=0.05, depths=depths)
     for depth in depths:  # in one space
-        readout = encoder.readouts[str(depth)]
+        readout = encoder.readout(depth)
         readout.load_state_dict({"weight": torch.eye(32), "bias": torch.zeros(32), "query": torch.zeros(32)})
     model = save_encoder(encoder, tmp_path / "model", old.tokenizer, old.validation, languages=old.languages)
     alone = tmp_path / "greek.tsv"

@@ -200,16 +200,9 @@ def test_a_stage_weighs_the_tokens_of_the_depths_that_it_names(
     recipe: Path, given: dict[str, Any], taught: Path, tmp_path: Path
 ) -> None:
     weighing = recipe.with_name("weighing.toml")
-    text = (
-        recipe.read_text()
-        + """[[stage]]
-name = "weighing"
-like = "taught"
-steps = 0
-attention = { 1 = { half = 0.01 }, 2 = { half = 0.05, first = 3 } }
-"""
-    )
-    weighing.write_text(text)
+    stage = '[[stage]]\nname = "weighing"\nlike = "taught"\nsteps = 0\n'
+    weights = "attention = { 1 = { half = 0.01 }, 2 = { half = 0.05, first = 3 } }\n"
+    weighing.write_text(recipe.read_text() + stage + weights)
     trainer = open_trainer(weighing, tmp_path, prepared=taught.parent.parent, **given)
     before = load_checkpoint(taught)
     model, _ = trainer.prepare_stage(2, before, None)

@@ -57,17 +57,15 @@ def test_queries_make_common_pieces_count_less(make_encoder: MakeEncoder) -> Non
     encoder = make_encoder(vocab_size=20, num_layers=1, depths=(0, 1))
     assert encoder.positions is not None
     encoder.positions.zero_()  # a state is then its piece's, and the regression exact
-    before = encoder.state_dict()
-    kept = before["readouts.1.query"].clone()
+    kept = encoder.readout(1).query.clone()
     pieces = [[5] * 6 + [6] * 3 + [7], [5, 5, 8, 8, 9], [10, 11, 12, 5]]
     sides = [to_tokens(pieces[:2]), to_tokens(pieces[2:])]
     for first, counted in ((None, 0.2 / (0.2 + 3 / 25)), (4.0, 4.0)):
         fit_queries(encoder, {0: (0.2, first)}, sides)
         framed = encoder.framed(to_tokens([[5, 6, 7]]))
         weights = (encoder.states(framed)[0] @ encoder.readout(0).query).exp()
-        expected = torch.tensor(
-            [counted, *(0.2 / (0.2 + n / 25) for n in (9, 3, 1, 3))]
-        )  # of 25 tokens with their frame
+        # Of 25 tokens with their frame.
+        expected = torch.tensor([counted, *(0.2 / (0.2 + n / 25) for n in (9, 3, 1, 3))])
         assert torch.allclose(weights / weights[-1], expected / expected[-1], rtol=0.1)
     assert torch.equal(encoder.readout(1).query, kept)
 
