@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import MakeEncoder
+from torch import Tensor
 
 from xsent_train import model
 from xsent_train.model import Encoder, ModelConfig, Readout, fit_queries, fit_space, ridge
@@ -33,6 +34,20 @@ def test_a_vector_does_not_depend_on_its_batch(make_encoder: MakeEncoder, monkey
     monkeypatch.setattr(model, "packing", lambda lengths: Packing([group_of(lengths)]))
     for a, b in zip(grouped, encoder.states(tokens), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
+def test_attention_without_padding_is_the_same(make_encoder: MakeEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_sentence(q: Tensor, k: Tensor, v: Tensor, starts: Tensor, *_: object) -> Tensor:  # as the kernel does
+        parts = (torch.tensor_split(x.transpose(0, 1), starts[1:-1].tolist(), dim=1) for x in (q, k, v))
+        mixed = [F.scaled_dot_product_attention(*part) for part in zip(*parts, strict=True)]
+        return torch.cat(mixed, dim=1).transpose(0, 1)
+
+    encoder, tokens = make_encoder(), to_tokens([A, EMPTY, B])
+    padded = encoder(tokens)
+    monkeypatch.setattr(model, "varlen_attn", by_sentence)
+    monkeypatch.setattr(model.Layer, "_attend_padded", model.Layer._attend_packed)
+    torch.testing.assert_close(encoder(tokens), padded, rtol=1e-5, atol=1e-5)
 
 
 @torch.no_grad()

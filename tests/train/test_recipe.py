@@ -71,6 +71,13 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ("+stage", "like = 'table'", r"stages\[0\].like = 'table' is no stage before it$"),
         ("num_layers = 0", "num_layers = 2\nkeep_layers = [2, 0]", r"\[2, 0\] must be num_layers = 2 different"),
         ("+stage", "starts_from = { table = 1 }", "starts_from table, which is no stage before"),
+        ("+stage", "starts_from = { table = -1 }", "starts_from.table: -1 must be a number above 0, or a list of such"),
+        ("+stage", "starts_from = { start = [1, 1] }", "a share for all weights, or 1: for the table and each layer"),
+        (
+            "num_layers = 0",
+            "num_layers = 1\nstarts_from = { start = [0, 1] }",
+            "leaves a layer without weights: its shares are 0 in start",
+        ),
         ('name = "table"', 'name = "start"', "'start' is the name of what the run starts from"),
         ('["de"]', '"de"', ": languages = 'de' must be a list$"),
         ('name = "x"', "name = ", "cannot be read as a TOML recipe"),
@@ -138,7 +145,7 @@ MEANING = {
     "mao2021": "13405e9622c0",
     "static": "62996e2c609f",
     "tan2022": "79bd1b480846",
-    "teachers": "335bac941501",
+    "teachers": "25d30496a9c8",
     "tiny": "decd44434d3a",
     "wei2020": "69e3853d9b97",
 }

@@ -122,6 +122,10 @@ def test_the_mean_of_checkpoints_by_hand(trained: Path) -> None:
     weights = average_checkpoints([second, first], [1, 3]).weights
     assert torch.equal(weights[TABLE], mean)
     assert torch.equal(weights[readout], ones) and torch.equal(weights[AXES], torch.eye(2))
+    names = [TABLE, "encoder.layers.0.norm", "encoder.readouts.0.weight", readout]
+    first, second = (replace(deep, weights=dict.fromkeys(names, value)) for value in (ones, fives))
+    weights = average_checkpoints([first, second], [(1, 1), (0, 3)]).weights  # a readout counts as the layer it reads
+    assert [float(weights[name].mean()) for name in names] == [1, 4, 1, 4]
 
 
 def test_a_stage_starts_from_the_mean_of_earlier_ones_and_the_start(tmp_path: Path, trained: Path) -> None:

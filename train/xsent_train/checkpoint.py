@@ -244,21 +244,26 @@ def last_finished(run: Path) -> Path:
     return finished[max(finished)]
 
 
-def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoint:
+def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[float | Sequence[float]]) -> Checkpoint:
     """The mean of checkpoints of one training, in the weights that all of them have (Wortsman et al. 2022).
 
-    Shares need not add up to 1. Readouts lead into the space of certain axes: where checkpoints know their axes, the
+    Each has one share, or one for the table and one for each layer; readouts count as the layer that they read. Shares
+    need not add up to 1. Readouts lead into the space of certain axes: where checkpoints know their axes, the
     mean has the readouts of these alone. All other facts, such as the number of layers, come from the shallowest.
     """
     shallowest = min(checkpoints, key=lambda checkpoint: checkpoint.config.num_layers)
     parts = list(zip(shares, checkpoints, strict=True))
     placed = [(share, c) for share, c in parts if AXES in c.weights] or parts
+    layer = re.compile(r"encoder\.(layers|readouts)\.(\d+)\.")
     weights = {}
     for name in sorted({name for c in checkpoints for name in c.weights}):
         members = placed if name.startswith(PLACES) else parts
         if all(name in c.weights for _, c in members):
-            total = sum(share for share, _ in members)
-            weights[name] = sum((share / total * c.weights[name] for share, c in members), torch.zeros(()))
+            match = layer.match(name)
+            depth = int(match[2]) + (match[1] == "layers") if match else 0
+            own = [share if isinstance(share, int | float) else share[depth] for share, _ in members]
+            members_weights = zip(own, (c.weights[name] for _, c in members), strict=True)
+            weights[name] = sum((share / sum(own) * weight for share, weight in members_weights), torch.zeros(()))
     return replace(shallowest, weights=weights)
 
 

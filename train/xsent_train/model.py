@@ -1,8 +1,8 @@
 """The compact encoder: a BERT (Devlin et al. 2019, mao2021 section 3.1), a token table, a few layers, the mean.
 
 Learned positions, a first and a last token around every sentence, and the mean over all of them. Layers run on the real
-tokens alone: padding exists only inside attention, so the vector of a sentence depends on the other sentences of its
-batch by rounding only, in its last bits.
+tokens alone: padding exists only inside attention on a CPU. So the vector of a sentence depends on the other sentences
+of its batch by rounding only, in its last bits.
 Without layers the encoder is the mean of a sentence's rows, without first and last token.
 
 An encoder with readouts gives a vector at several depths, 0 layers among them. The readout of a depth weighs the tokens
@@ -20,9 +20,10 @@ from types import MappingProxyType
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention.varlen import varlen_attn
 
 from xsent_train.losses import contrastive_distil, distil
-from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, packing, to_tokens, token_positions
+from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, packing, to_tokens
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
 CHUNK = 256  # sentences encoded at a time
@@ -96,10 +97,18 @@ class Layer(nn.Module):
         return hidden
 
     def _attend(self, qkv: Tensor, groups: Sequence[TokenGroup]) -> Tensor:
+        mix = self._attend_packed if qkv.is_cuda and qkv.dtype == torch.bfloat16 else self._attend_padded
         parts = torch.split(qkv, [len(group.where[0]) for group in groups])
-        return torch.cat([self._attend_group(part, group) for part, group in zip(parts, groups, strict=True)])
+        return torch.cat([mix(part, group) for part, group in zip(parts, groups, strict=True)])
 
-    def _attend_group(self, qkv: Tensor, group: TokenGroup) -> Tensor:
+    def _attend_packed(self, qkv: Tensor, group: TokenGroup) -> Tensor:
+        """Attention without padding, in the kernel that a GPU has for it."""
+        q, k, v = qkv.view(len(qkv), 3, self.num_heads, -1).unbind(1)
+        mixed = varlen_attn(q, k, v, group.starts, group.starts, group.shape[1], group.shape[1])
+        assert isinstance(mixed, Tensor)
+        return mixed.flatten(1)
+
+    def _attend_padded(self, qkv: Tensor, group: TokenGroup) -> Tensor:
         width = qkv.shape[-1]
         padded = qkv  # [b, T, 3D]
         if group.mask is not None:
@@ -224,7 +233,7 @@ class Encoder(nn.Module):
         if self.positions is None or self.table_norm is None:
             raise ValueError("an encoder without layers and readouts has no states; its vectors are `static`")
         layout = packing(framed.lengths)
-        ids, place = framed.ids, token_positions(framed.lengths)
+        ids, place = framed.ids, framed.positions
         if layout.order is not None:
             ids, place = ids[layout.order], place[layout.order]
         x = self.table_norm(self.table(ids) + F.embedding(place, self.positions))  # [N, D]

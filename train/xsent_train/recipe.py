@@ -3,6 +3,7 @@
 The classes are the tables of the file, and their fields the settings. `load_recipe` reads a file.
 """
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from pydantic import (
     Field,
     NonNegativeFloat,
     NonNegativeInt,
+    PlainValidator,
     PositiveFloat,
     PositiveInt,
     ValidationError,
@@ -48,6 +50,14 @@ def require(condition: object, message: str) -> None:
     """Raise a ValueError unless the condition holds."""
     if not condition:
         raise ValueError(message)
+
+
+def shares(value: object) -> float | tuple[float, ...]:
+    """The share of a member in a mean: a number for all weights, or one for the table and one for each layer."""
+    each = value if isinstance(value, list | tuple) else (value,)
+    numbers = tuple(number for number in each if type(number) in (int, float) and 0 <= number < math.inf)
+    require(len(numbers) == len(each) and any(numbers), f"{value!r} must be a number above 0, or a list of such")
+    return numbers if each is value else numbers[0]
 
 
 class Settings(BaseModel):
@@ -244,7 +254,8 @@ class StageConfig(Settings):
     num_layers: Annotated[int, Field(ge=0, le=6)]  # above the table
     steps: NonNegativeInt  # 0 ends with what it starts from: a mean, or a choice of layers
     objectives: Objectives
-    starts_from: Mapping[str, Factor] = {}  # shares of stages before, or the start, in a mean (Wortsman et al. 2022)
+    # Shares of stages before, or of the start, in a mean (Wortsman et al. 2022).
+    starts_from: Mapping[str, Annotated[Any, PlainValidator(shares)]] = {}
     keep_layers: Numbers = ()  # layers, from 0, that it takes of what it starts from; default: the first num_layers
     batch_size: Annotated[int, Field(ge=2)] = 512  # pairs in a step, over all devices
     chunk: NonNegativeInt = 0  # pairs encoded at a time, so that a large batch fits a small device; 0 is all
@@ -290,6 +301,11 @@ class StageConfig(Settings):
         named = not depths or (min(depths) >= 0 and max(depths) == self.num_layers)
         text = f"layer_prefixes = {list(depths)} must lie between 0 and num_layers = {self.num_layers}, and name it"
         require(named, text)
+        several = [share for share in self.starts_from.values() if isinstance(share, tuple)]
+        text = f"starts_from has a share for all weights, or {self.num_layers + 1}: for the table and each layer"
+        require(all(len(share) == self.num_layers + 1 for share in several), text)
+        some = len(several) < len(self.starts_from) or all(map(sum, zip(*several, strict=True)))
+        require(some, f"starts_from leaves a layer without weights: its shares are 0 in {', '.join(self.starts_from)}")
         strange = ", ".join(depth for depth in self.attention if depth not in map(str, depths))
         require(not strange, f"attention names the depth {strange}; layer_prefixes are {list(depths)}")
         return self

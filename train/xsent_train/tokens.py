@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import sentencepiece as spm
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 PAD, UNK, MASK, FIRST, LAST = 0, 1, 2, 3, 4  # ids of the pieces that are no text, in every vocabulary of ours
@@ -30,9 +31,14 @@ class Tokens(NamedTuple):
         return self.lengths.cumsum(0) - self.lengths
 
     @property
+    def positions(self) -> Tensor:
+        """The position of each token in its sentence [N]."""
+        return torch.arange(len(self.ids), device=self.ids.device) - self.offsets[self.sentence]
+
+    @property
     def sentence(self) -> Tensor:
         """The sentence that each token belongs to [N]."""
-        return torch.repeat_interleave(self.lengths)
+        return torch.repeat_interleave(self.lengths, output_size=len(self.ids))  # a GPU waits to count otherwise
 
     def part(self, start: int, stop: int) -> "Tokens":
         """The sentences from `start` to `stop` (exclusive)."""
@@ -79,6 +85,7 @@ class TokenGroup(NamedTuple):
     where: tuple[Tensor, Tensor]  # for each token its sentence in the group and its position there, 2 x [tokens]
     mask: Tensor | None  # real positions [b, T]; None where all sentences are equally long
     shape: tuple[int, int]  # sentences and the tokens of the longest (b, T)
+    starts: Tensor  # the first token of each sentence, and the end of the last one, in 32 bits [b + 1]
 
 
 class Packing(NamedTuple):
@@ -126,4 +133,5 @@ def group_of(lengths: Tensor) -> TokenGroup:
     mask = None
     if len(sentence) != longest * len(lengths):
         mask = torch.arange(longest, device=lengths.device) < lengths.clamp(min=1)[:, None]
-    return TokenGroup((sentence, position), mask, (len(lengths), longest))
+    starts = F.pad(lengths.cumsum(0), (1, 0)).int()
+    return TokenGroup((sentence, position), mask, (len(lengths), longest), starts)

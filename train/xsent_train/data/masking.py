@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from xsent_train.recipe import Objectives
-from xsent_train.tokens import MASK, Tokens, token_positions
+from xsent_train.tokens import MASK, Tokens
 
 NOT_HIDDEN = -1
 # Of the tokens that are chosen, as in BERT (Devlin et al. 2019): the share that becomes [MASK], the share that becomes
@@ -106,6 +106,6 @@ def label(tokens: Tokens, maskable: Tensor, share: float, generator: torch.Gener
 def join_pairs(sides: Sides, max_length: int) -> Tokens:
     """Each pair as one sentence, English first, either side cut at half of `max_length` (TLM, wei2020 section 3.1)."""
     half = max_length // 2
-    cut = [Tokens(side.ids[token_positions(side.lengths) < half], side.lengths.clamp(max=half)) for side in sides]
+    cut = [Tokens(side.ids[side.positions < half], side.lengths.clamp(max=half)) for side in sides]
     order = torch.cat([side.sentence for side in cut]).argsort(stable=True)  # English stays before its translation
     return Tokens(torch.cat([side.ids for side in cut])[order], cut[0].lengths + cut[1].lengths)
