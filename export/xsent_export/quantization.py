@@ -174,7 +174,7 @@ def calibrate_checkpoint(
 def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> ActivationStats:
     """Measure the inputs of an encoder's linear layers on sentences, given as ids.
 
-    The factors of smoothing (SmoothQuant, eq. 4) are powers of two with a median of 1.
+    The factors of smoothing (SmoothQuant, eq. 4) are powers of two, at most 1 and with a median of 1.
     """
     if not sentences:
         return NOTHING
@@ -199,12 +199,15 @@ def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Activatio
 
 
 def smoothing_factors(inputs: Sequence[Floats], weight: Floats, share: float) -> Floats:
-    """Factors of a layer's input channels [I] that move `share` of their spread into its weight [I, O]."""
+    """Factors of a layer's input channels [I] that move `share` of their spread into its weight [I, O].
+
+    None is above 1: a channel that these inputs hardly use would fill the scale as soon as other text uses it.
+    """
     largest_inputs = np.maximum(np.max([np.abs(x).max(axis=0) for x in inputs], axis=0), LEAST)
     largest_weights = np.maximum(np.abs(weight).max(axis=1), LEAST)
     divisors = largest_inputs**share / largest_weights ** (1 - share)  # of the inputs, as in SmoothQuant
     # Powers of two: they round no product, and the last digits of a measurement change nothing.
-    factors: Floats = np.exp2(np.rint(np.log2(np.median(divisors) / divisors)))
+    factors: Floats = np.exp2(np.minimum(np.rint(np.log2(np.median(divisors) / divisors)), 0))
     return factors
 
 

@@ -148,6 +148,6 @@ def test_the_error_of_a_product_by_hand() -> None:
     inputs, weight = [np.array([[510, 1]], np.float32)], np.ones((2, 1), np.float32)
     assert product_error(inputs, weight, np.ones(2, np.float32)) == pytest.approx(1)
     assert product_error(inputs, weight, np.array([0.5, 1], np.float32)) == pytest.approx(0, abs=1e-6)
-    # All of the spread, 510 to 1, moves into the weight: powers of two around a median of 1, 512 apart.
-    factors = smoothing_factors(inputs, weight, 1.0)
-    assert factors[1] / factors[0] == 512
+    # All of the spread moves into the weight, by powers of two with a median of 1. What is small stays small.
+    inputs, weight = [np.array([[510, 1, 1, 0.01]], np.float32)], np.ones((4, 1), np.float32)
+    assert smoothing_factors(inputs, weight, 1.0).tolist() == [1 / 512, 1, 1, 1]
