@@ -24,7 +24,8 @@ from xsent_bench.cli import numbers
 from xsent_bench.processes import answers, peak_memory, say, serve_parent
 from xsent_bench.report import Table
 from xsent_bench.results import NONE, Measurement, number, shown
-from xsent_train.recipe import Align, CorpusConfig, Objective, Objectives, Recipe, Sim, StageConfig, VocabularyConfig
+from xsent_train.objectives import Align, Objective, Objectives, Sim
+from xsent_train.recipe import CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
 
 CHILD = "--child"  # begins the arguments of a process that trains

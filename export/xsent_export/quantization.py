@@ -174,7 +174,7 @@ def calibrate_checkpoint(
 def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> ActivationStats:
     """Measure the inputs of an encoder's linear layers on sentences, given as ids.
 
-    The factors of smoothing (SmoothQuant, eq. 4) are powers of two, at most 1 and with a median of 1.
+    The factors of smoothing (SmoothQuant, eq. 4) are powers of two, and at most 1.
     """
     if not sentences:
         return NOTHING

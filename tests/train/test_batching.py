@@ -13,7 +13,8 @@ from trainings import toy_store
 from xsent_train.data.batches import Batch, Batches, ahead
 from xsent_train.data.changes import Sides
 from xsent_train.data.store import Store
-from xsent_train.recipe import Objectives, StageConfig
+from xsent_train.objectives import Objectives
+from xsent_train.recipe import StageConfig
 
 STAGE = StageConfig(
     name="s", num_layers=1, steps=20, batch_size=8, window=3, order="length", objectives=Objectives(align=1)

@@ -22,7 +22,8 @@ from xsent_train.data.batches import Batch
 from xsent_train.data.masking import MaskedPairs
 from xsent_train.devices import average, gather, launch
 from xsent_train.losses import Whitening
-from xsent_train.recipe import Objectives, StageConfig
+from xsent_train.objectives import Objectives
+from xsent_train.recipe import StageConfig
 from xsent_train.stage_model import TrainingModel
 
 TORCHRUN = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]

@@ -14,7 +14,8 @@ from toy import write_toy_corpus
 import xsent_train
 from xsent.errors import DataError
 from xsent_train.checkpoint import load_checkpoint
-from xsent_train.recipe import START, Align, Objectives, Recipe, VocabularyConfig, load_recipe
+from xsent_train.objectives import Align, Objectives
+from xsent_train.recipe import START, Recipe, VocabularyConfig, load_recipe
 from xsent_train.trainer import Trainer, differences
 
 MINIMAL = """
@@ -71,8 +72,8 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ("+stage", "like = 'table'", r"stages\[0\].like = 'table' is no stage before it$"),
         ("num_layers = 0", "num_layers = 2\nkeep_layers = [2, 0]", r"\[2, 0\] must be num_layers = 2 different"),
         ("+stage", "starts_from = { table = 1 }", "starts_from table, which is no stage before"),
-        ("+stage", "starts_from = { table = -1 }", "starts_from.table: -1 must be a number above 0, or a list of such"),
-        ("+stage", "starts_from = { start = [1, 1] }", "a share for all weights, or 1: for the table and each layer"),
+        ("+stage", "starts_from = { table = -1 }", "starts_from.table: -1 must be a number above 0, or a list"),
+        ("num_layers = 0", "num_layers = 1\nstarts_from = { start = [1], a = [1, 1] }", "as many shares of one member"),
         (
             "num_layers = 0",
             "num_layers = 1\nstarts_from = { start = [0, 1] }",

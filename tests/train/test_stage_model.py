@@ -8,7 +8,8 @@ from xsent_train import model as encoders
 from xsent_train.data.masking import Labelled, hide
 from xsent_train.devices import launch
 from xsent_train.losses import Whitening, align, similarity_distil
-from xsent_train.recipe import Objectives, StageConfig
+from xsent_train.objectives import Objectives
+from xsent_train.recipe import StageConfig
 from xsent_train.tokens import Packing, Tokens, group_of
 
 PLAIN = dict.fromkeys(("smlm", "xtr", "ugt", "align", "sim", "sentence_ctl", "distil", "contrastive_distil"), 1)

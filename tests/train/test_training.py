@@ -37,7 +37,8 @@ from xsent_train.checkpoint import (
 from xsent_train.data.corpus import Corpus
 from xsent_train.data.preparation import TrainingPairs, prepare
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.recipe import Objectives, load_recipe
+from xsent_train.objectives import Objectives
+from xsent_train.recipe import load_recipe
 from xsent_train.stage_loop import Validation
 from xsent_train.trainer import Trainer, open_start, require_fit, weights_in_common
 
@@ -126,6 +127,10 @@ def test_the_mean_of_checkpoints_by_hand(trained: Path) -> None:
     first, second = (replace(deep, weights=dict.fromkeys(names, value)) for value in (ones, fives))
     weights = average_checkpoints([first, second], [(1, 1), (0, 3)]).weights  # a readout counts as the layer it reads
     assert [float(weights[name].mean()) for name in names] == [1, 4, 1, 4]
+    first = replace(first, weights={**first.weights, AXES: torch.eye(2)})  # of a readout, 0 of it counts as none
+    weights = average_checkpoints([first, second], [(0, 1), (2, 0)]).weights
+    assert [float(weights[name].mean()) for name in names] == [5, 1, 5, 1]
+    raises(DataError, "has 1 layers; starts_from gives it 3 shares", average_checkpoints, [first], [(1, 1, 1)])
 
 
 def test_a_stage_starts_from_the_mean_of_earlier_ones_and_the_start(tmp_path: Path, trained: Path) -> None:

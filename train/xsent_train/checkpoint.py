@@ -247,24 +247,37 @@ def last_finished(run: Path) -> Path:
 def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[float | Sequence[float]]) -> Checkpoint:
     """The mean of checkpoints of one training, in the weights that all of them have (Wortsman et al. 2022).
 
-    Each has one share, or one for the table and one for each layer; readouts count as the layer that they read. Shares
-    need not add up to 1. Readouts lead into the space of certain axes: where checkpoints know their axes, the
-    mean has the readouts of these alone. All other facts, such as the number of layers, come from the shallowest.
+    Each has one share, or one for its table and one for each layer: a readout counts as the layer that it reads, all
+    else as the table. Shares need not add up to 1; where one is 0, its weights are not asked for. Readouts lead into
+    the space of certain axes: where checkpoints know their axes, the mean has the readouts of these alone. All other
+    facts, such as the number of layers, come from the shallowest.
+
+    Raises DataError if a checkpoint has not as many layers as shares.
     """
     shallowest = min(checkpoints, key=lambda checkpoint: checkpoint.config.num_layers)
     parts = list(zip(shares, checkpoints, strict=True))
-    placed = [(share, c) for share, c in parts if AXES in c.weights] or parts
-    layer = re.compile(r"encoder\.(layers|readouts)\.(\d+)\.")
+    for share, c in parts:
+        if not isinstance(share, int | float) and len(share) != c.config.num_layers + 1:
+            text = f"{c.path}: has {c.config.num_layers} layers; starts_from gives it {len(share)} shares"
+            raise DataError(f"{text}, and one for the table and one for each layer are expected")
     weights = {}
     for name in sorted({name for c in checkpoints for name in c.weights}):
-        members = placed if name.startswith(PLACES) else parts
-        if all(name in c.weights for _, c in members):
-            match = layer.match(name)
-            depth = int(match[2]) + (match[1] == "layers") if match else 0
-            own = [share if isinstance(share, int | float) else share[depth] for share, _ in members]
-            members_weights = zip(own, (c.weights[name] for _, c in members), strict=True)
-            weights[name] = sum((share / sum(own) * weight for share, weight in members_weights), torch.zeros(()))
+        members = [(own, c) for share, c in parts if (own := _share_of(name, share))]
+        if name.startswith(PLACES):
+            members = [(own, c) for own, c in members if AXES in c.weights] or members
+        if members and all(name in c.weights for _, c in members):
+            total = sum(own for own, _ in members)
+            weights[name] = sum((own / total * c.weights[name] for own, c in members), torch.zeros(()))
     return replace(shallowest, weights=weights)
+
+
+def _share_of(name: str, share: float | Sequence[float]) -> float:
+    """The share of a checkpoint in the mean of a weight; 0 if the shares stop at fewer layers."""
+    if isinstance(share, int | float):
+        return share
+    match = re.match(r"encoder\.(layers|readouts)\.(\d+)\.", name)
+    depth = int(match[2]) + (match[1] == "layers") if match else 0
+    return share[depth] if depth < len(share) else 0
 
 
 def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:

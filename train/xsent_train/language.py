@@ -35,7 +35,8 @@ from xsent_train.data.preparation import Newcomer, read_newcomer
 from xsent_train.data.sampling import evenly
 from xsent_train.data.vocabulary import ModelProto, grow_vocabulary, is_text, open_model, read_model
 from xsent_train.model import ridge
-from xsent_train.recipe import LAYER_SHAPE, ContrastiveDistil, CorpusConfig, Objectives, Recipe, StageConfig
+from xsent_train.objectives import ContrastiveDistil, Objectives
+from xsent_train.recipe import LAYER_SHAPE, CorpusConfig, Recipe, StageConfig
 from xsent_train.stage_loop import Validation
 from xsent_train.teacher.teacher import Teacher, open_teacher
 from xsent_train.teacher.teachers import Teachers

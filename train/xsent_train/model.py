@@ -1,8 +1,8 @@
 """The compact encoder: a BERT (Devlin et al. 2019, mao2021 section 3.1), a token table, a few layers, the mean.
 
 Learned positions, a first and a last token around every sentence, and the mean over all of them. Layers run on the real
-tokens alone: padding exists only inside attention on a CPU. So the vector of a sentence depends on the other sentences
-of its batch by rounding only, in its last bits.
+tokens alone: padding exists only inside attention, and on a GPU in bfloat16 not even there. So the vector of a sentence
+depends on the other sentences of its batch by rounding only, in its last bits.
 Without layers the encoder is the mean of a sentence's rows, without first and last token.
 
 An encoder with readouts gives a vector at several depths, 0 layers among them. The readout of a depth weighs the tokens
@@ -97,7 +97,7 @@ class Layer(nn.Module):
         return hidden
 
     def _attend(self, qkv: Tensor, groups: Sequence[TokenGroup]) -> Tensor:
-        mix = self._attend_packed if qkv.is_cuda and qkv.dtype == torch.bfloat16 else self._attend_padded
+        mix = self._attend_packed if fits_kernel(qkv, self.num_heads) else self._attend_padded
         parts = torch.split(qkv, [len(group.where[0]) for group in groups])
         return torch.cat([mix(part, group) for part, group in zip(parts, groups, strict=True)])
 
@@ -119,6 +119,13 @@ class Layer(nn.Module):
         mask = None if group.mask is None else group.mask[:, None, None, :]
         out = attend(q, k, v, mask).transpose(1, 2).flatten(2)
         return out.flatten(0, 1) if group.mask is None else out[group.where]  # [tokens, D]
+
+
+def fits_kernel(qkv: Tensor, num_heads: int) -> bool:
+    """Whether the GPU has a kernel for attention without padding (FlashAttention: Ampere or later, heads of 8 n)."""
+    if not qkv.is_cuda or qkv.dtype != torch.bfloat16 or qkv.shape[-1] % (3 * 8 * num_heads):
+        return False
+    return torch.cuda.get_device_capability(qkv.device) >= (8, 0)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:

@@ -6,14 +6,11 @@ The classes are the tables of the file, and their fields the settings. `load_rec
 import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -21,12 +18,12 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     ValidationError,
-    WrapValidator,
-    field_validator,
     model_validator,
 )
 
 from xsent.errors import DataError
+from xsent_train.objectives import Objectives, with_weight
+from xsent_train.settings import Factor, Names, Numbers, Settings, Share, require
 
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
 START = "start"  # name of what a run starts from, among the stages that `starts_from` names
@@ -34,207 +31,13 @@ OWN = ("name", "starts_from", "keep_layers")  # settings of a stage that `like` 
 LEFT_OUT = {"weight": 0}  # an objective of a stage that is `like` one that has it
 
 
-def as_written(value: float, check: Callable[[float], float]) -> float:
-    """A checked number as the recipe has it: the key of prepared data is a hash of settings, in which 2 is not 2.0."""
-    check(value)
-    return value
-
-
-Factor = Annotated[PositiveFloat, WrapValidator(as_written)]
-Share = Annotated[float, Field(gt=0, lt=1)]
-Names = Annotated[tuple[str, ...], Field(strict=False)]  # TOML has lists
-Numbers = Annotated[tuple[int, ...], Field(strict=False)]
-
-
-def require(condition: object, message: str) -> None:
-    """Raise a ValueError unless the condition holds."""
-    if not condition:
-        raise ValueError(message)
-
-
 def shares(value: object) -> float | tuple[float, ...]:
     """The share of a member in a mean: a number for all weights, or one for the table and one for each layer."""
     each = value if isinstance(value, list | tuple) else (value,)
     numbers = tuple(number for number in each if type(number) in (int, float) and 0 <= number < math.inf)
-    require(len(numbers) == len(each) and any(numbers), f"{value!r} must be a number above 0, or a list of such")
+    good = len(numbers) == len(each) and any(numbers)
+    require(good, f"{value!r} must be a number above 0, or a list of numbers of which one is")
     return numbers if each is value else numbers[0]
-
-
-class Settings(BaseModel):
-    """A table of settings; a boolean or a text is not accepted as a number."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_unknown(cls, values: object) -> object:
-        """Offer the nearest setting for an unknown one before other mistakes are reported."""
-        known = cls.model_fields
-        for key in values if isinstance(values, Mapping) else ():
-            if key not in known:
-                near = get_close_matches(key, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-                raise ValueError(f"unknown setting {key!r}; {hint}")
-        return values
-
-
-class Objective(Settings):
-    """What all objectives have: their weight in the sum. `distil = 2` is short for `distil = { weight = 2 }`."""
-
-    weight: float = 1.0
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept_number(cls, values: object) -> object:
-        return with_weight(values)
-
-    @field_validator("weight")
-    @classmethod
-    def _is_positive(cls, weight: float) -> float:
-        require(weight > 0, f"{weight} must be above 0; leave the objective out to be without it")
-        return weight
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The settings that its loss is called with."""
-        return self.model_dump(exclude={"weight"})
-
-
-def with_weight(objective: object) -> object:
-    """An objective's table for a number, its weight; anything else stays as it is."""
-    return {"weight": objective} if type(objective) in (int, float) else objective
-
-
-class Masked(Objective):
-    """MLM or TLM: hidden tokens are predicted from their own position."""
-
-    share: Share = 0.15  # of the tokens that is hidden
-
-
-class Align(Objective):
-    """Find the translation in the batch (mao2021 eq. 5)."""
-
-    temperature: NonNegativeFloat = 0.05  # divisor of the cosines, here and below; 0 is the paper's inner product
-    margin: NonNegativeFloat = 0.0  # subtracted from the true pair's cosine
-
-    @model_validator(mode="after")
-    def _margin_is_of_cosines(self) -> Self:
-        require(self.temperature or not self.margin, f"margin = {self.margin} needs a temperature above 0")
-        return self
-
-
-class Sim(Objective):
-    """Equal similarity matrices in both languages (mao2021 eq. 6)."""
-
-    temperature: NonNegativeFloat = 0.05
-    literal: bool = False  # the paper's form: inner products, diagonal included
-
-    @model_validator(mode="after")
-    def _cosines_are_divided(self) -> Self:
-        require(self.literal or self.temperature, "temperature = 0 is for the literal form alone")
-        return self
-
-
-class SentenceCtl(Objective):
-    """HiCTL between sentences (wei2020 eq. 2 to 4)."""
-
-    temperature: PositiveFloat = 0.05
-
-
-class WordCtl(Objective):
-    """HiCTL between a pair and its words (wei2020 eq. 5 and 6)."""
-
-    temperature: PositiveFloat = 0.1
-    negatives: PositiveInt = 2048  # pieces drawn against each pair
-
-
-class Distil(Objective):
-    """The cosine to the teacher's vector (LASER3; tan2022 section 2)."""
-
-    english: bool = True  # whether the English side learns too, not the translation alone
-
-
-class ContrastiveDistil(Objective):
-    """Find the teacher's vector among those of earlier batches (LASER3-CO; tan2022 section 3)."""
-
-    temperature: PositiveFloat = 0.05
-    queue: PositiveInt = 4096  # vectors of earlier batches
-    batch: bool = False  # whether the other vectors of the batch are negatives too
-    ignore_above: float = 1.0  # cosine to the right vector above which another is no negative (CO-Filter: 0.9)
-    english: bool = True  # as in Distil
-
-
-class EmbeddingMatch(Objective):
-    """The mean of a sentence's rows where the teacher's input has its English translation (Artetxe et al. 2020)."""
-
-    contrast: NonNegativeFloat = 1.0  # weight of finding the translation in the batch, next to the squared error
-    temperature: PositiveFloat = 0.05
-
-
-class Objectives(Settings):
-    """The objectives of a stage; None where one is not wanted."""
-
-    mlm: Masked | None = None
-    tlm: Masked | None = None
-    smlm: Objective | None = None  # here and below the sentence vector predicts pieces (mao2021 eq. 1 to 4)
-    xtr: Objective | None = None
-    ugt: Objective | None = None
-    align: Align | None = None
-    sim: Sim | None = None
-    sentence_ctl: SentenceCtl | None = None
-    word_ctl: WordCtl | None = None
-    distil: Distil | None = None
-    contrastive_distil: ContrastiveDistil | None = None
-    similarity_distil: Objective | None = None  # the teacher's cosines in a batch (Tung & Mori 2019)
-    embedding_match: EmbeddingMatch | None = None
-
-    @model_validator(mode="after")
-    def _can_be_learnt_together(self) -> Self:
-        require(self.weights, f"no objective; known are {', '.join(type(self).model_fields)}")
-        mixed = self.embedding_match and (self.distil or self.contrastive_distil or self.similarity_distil)
-        require(not mixed, "embedding_match needs the teacher's input, other objectives its vectors: not in one stage")
-        return self
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """The weight of each objective that is wanted."""
-        return {name: objective.weight for name, objective in self if objective is not None}
-
-    @property
-    def generative(self) -> tuple[str, ...]:
-        """The wanted objectives that hide one piece of each pair."""
-        return tuple(name for name in ("smlm", "xtr", "ugt") if name in self.weights)
-
-    @property
-    def predicts(self) -> bool:
-        """Whether pieces are predicted, so that a generative head is needed."""
-        return bool(self.generative or self.mlm or self.tlm)
-
-    @property
-    def contrasts(self) -> bool:
-        """Whether the sentence vectors of a batch are compared with each other."""
-        return bool(self.align or self.sim or self.sentence_ctl)
-
-    @property
-    def distils(self) -> bool:
-        """Whether a teacher is needed."""
-        return bool(self.copies or self.similarity_distil or self.embedding_match)
-
-    @property
-    def copies(self) -> bool:
-        """Whether the teacher's vectors are copied, which needs the student's dimension or a projection."""
-        return bool(self.distil or self.contrastive_distil)
-
-    @property
-    def reads_english(self) -> bool:
-        """Whether the English side must be encoded; distillation alone can do with the teacher's vectors of it."""
-        copying = [objective for objective in (self.distil, self.contrastive_distil) if objective is not None]
-        return len(self.weights) > len(copying) or any(objective.english for objective in copying)
-
-    @property
-    def takes_english_alone(self) -> bool:
-        """Whether a sentence without translation can be learnt from."""
-        return self.distils and self.reads_english and not (self.predicts or self.word_ctl)
 
 
 class TokenWeights(Settings):
@@ -302,8 +105,7 @@ class StageConfig(Settings):
         text = f"layer_prefixes = {list(depths)} must lie between 0 and num_layers = {self.num_layers}, and name it"
         require(named, text)
         several = [share for share in self.starts_from.values() if isinstance(share, tuple)]
-        text = f"starts_from has a share for all weights, or {self.num_layers + 1}: for the table and each layer"
-        require(all(len(share) == self.num_layers + 1 for share in several), text)
+        require(len(set(map(len, several))) < 2, "starts_from needs as many shares of one member as of another")
         some = len(several) < len(self.starts_from) or all(map(sum, zip(*several, strict=True)))
         require(some, f"starts_from leaves a layer without weights: its shares are 0 in {', '.join(self.starts_from)}")
         strange = ", ".join(depth for depth in self.attention if depth not in map(str, depths))

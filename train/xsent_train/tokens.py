@@ -1,7 +1,7 @@
 """A batch of sentences as one row of tokens, and the groups in which attention runs.
 
-Sentences of nearly one length are padded and run together, so that little is spent on padding. Shapes: B sentences, N
-tokens.
+On a CPU, sentences of nearly one length are padded and run together, so that little is spent on padding. Shapes: B
+sentences, N tokens.
 """
 
 from collections.abc import Sequence

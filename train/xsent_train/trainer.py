@@ -36,7 +36,8 @@ from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig, fit_queries, fit_readouts, fit_space
-from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, Settings, StageConfig
+from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, StageConfig
+from xsent_train.settings import Settings
 from xsent_train.stage_loop import Scores, StageLoop, Validation, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts

@@ -39,7 +39,8 @@ from xsent_train.data.batches import Batch, TrainingData
 from xsent_train.data.corpus import chunks
 from xsent_train.devices import keep_freed_memory, launch, precision
 from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
-from xsent_train.recipe import LAYER_SHAPE, Align, Basics, Objectives, StageConfig, first_mistake, read_toml
+from xsent_train.objectives import Align, Objectives
+from xsent_train.recipe import LAYER_SHAPE, Basics, StageConfig, first_mistake, read_toml
 from xsent_train.stage_loop import interruption, schedule
 from xsent_train.teacher.bert import piece_counts
 from xsent_train.tokens import FIRST, FRAME, LAST, UNK, Tokens, group_of, to_tokens

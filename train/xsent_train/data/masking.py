@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from xsent_train.recipe import Objectives
+from xsent_train.objectives import Objectives
 from xsent_train.tokens import MASK, Tokens
 
 NOT_HIDDEN = -1

@@ -1,0 +1,166 @@
+"""The objectives of a stage as a recipe writes them; `xsent_train.losses` computes them."""
+
+from typing import Any, Self
+
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
+
+from xsent_train.settings import Settings, Share, require
+
+
+class Objective(Settings):
+    """What all objectives have: their weight in the sum. `distil = 2` is short for `distil = { weight = 2 }`."""
+
+    weight: float = 1.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_number(cls, values: object) -> object:
+        return with_weight(values)
+
+    @field_validator("weight")
+    @classmethod
+    def _is_positive(cls, weight: float) -> float:
+        require(weight > 0, f"{weight} must be above 0; leave the objective out to be without it")
+        return weight
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The settings that its loss is called with."""
+        return self.model_dump(exclude={"weight"})
+
+
+def with_weight(objective: object) -> object:
+    """An objective's table for a number, its weight; anything else stays as it is."""
+    return {"weight": objective} if type(objective) in (int, float) else objective
+
+
+class Masked(Objective):
+    """MLM or TLM: hidden tokens are predicted from their own position."""
+
+    share: Share = 0.15  # of the tokens that is hidden
+
+
+class Align(Objective):
+    """Find the translation in the batch (mao2021 eq. 5)."""
+
+    temperature: NonNegativeFloat = 0.05  # divisor of the cosines, here and below; 0 is the paper's inner product
+    margin: NonNegativeFloat = 0.0  # subtracted from the true pair's cosine
+
+    @model_validator(mode="after")
+    def _margin_is_of_cosines(self) -> Self:
+        require(self.temperature or not self.margin, f"margin = {self.margin} needs a temperature above 0")
+        return self
+
+
+class Sim(Objective):
+    """Equal similarity matrices in both languages (mao2021 eq. 6)."""
+
+    temperature: NonNegativeFloat = 0.05
+    literal: bool = False  # the paper's form: inner products, diagonal included
+
+    @model_validator(mode="after")
+    def _cosines_are_divided(self) -> Self:
+        require(self.literal or self.temperature, "temperature = 0 is for the literal form alone")
+        return self
+
+
+class SentenceCtl(Objective):
+    """HiCTL between sentences (wei2020 eq. 2 to 4)."""
+
+    temperature: PositiveFloat = 0.05
+
+
+class WordCtl(Objective):
+    """HiCTL between a pair and its words (wei2020 eq. 5 and 6)."""
+
+    temperature: PositiveFloat = 0.1
+    negatives: PositiveInt = 2048  # pieces drawn against each pair
+
+
+class Distil(Objective):
+    """The cosine to the teacher's vector (LASER3; tan2022 section 2)."""
+
+    english: bool = True  # whether the English side learns too, not the translation alone
+
+
+class ContrastiveDistil(Objective):
+    """Find the teacher's vector among those of earlier batches (LASER3-CO; tan2022 section 3)."""
+
+    temperature: PositiveFloat = 0.05
+    queue: PositiveInt = 4096  # vectors of earlier batches
+    batch: bool = False  # whether the other vectors of the batch are negatives too
+    ignore_above: float = 1.0  # cosine to the right vector above which another is no negative (CO-Filter: 0.9)
+    english: bool = True  # as in Distil
+
+
+class EmbeddingMatch(Objective):
+    """The mean of a sentence's rows where the teacher's input has its English translation (Artetxe et al. 2020)."""
+
+    contrast: NonNegativeFloat = 1.0  # weight of finding the translation in the batch, next to the squared error
+    temperature: PositiveFloat = 0.05
+
+
+class Objectives(Settings):
+    """The objectives of a stage; None where one is not wanted."""
+
+    mlm: Masked | None = None
+    tlm: Masked | None = None
+    smlm: Objective | None = None  # here and below the sentence vector predicts pieces (mao2021 eq. 1 to 4)
+    xtr: Objective | None = None
+    ugt: Objective | None = None
+    align: Align | None = None
+    sim: Sim | None = None
+    sentence_ctl: SentenceCtl | None = None
+    word_ctl: WordCtl | None = None
+    distil: Distil | None = None
+    contrastive_distil: ContrastiveDistil | None = None
+    similarity_distil: Objective | None = None  # the teacher's cosines in a batch (Tung & Mori 2019)
+    embedding_match: EmbeddingMatch | None = None
+
+    @model_validator(mode="after")
+    def _can_be_learnt_together(self) -> Self:
+        require(self.weights, f"no objective; known are {', '.join(type(self).model_fields)}")
+        mixed = self.embedding_match and (self.distil or self.contrastive_distil or self.similarity_distil)
+        require(not mixed, "embedding_match needs the teacher's input, other objectives its vectors: not in one stage")
+        return self
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each objective that is wanted."""
+        return {name: objective.weight for name, objective in self if objective is not None}
+
+    @property
+    def generative(self) -> tuple[str, ...]:
+        """The wanted objectives that hide one piece of each pair."""
+        return tuple(name for name in ("smlm", "xtr", "ugt") if name in self.weights)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether pieces are predicted, so that a generative head is needed."""
+        return bool(self.generative or self.mlm or self.tlm)
+
+    @property
+    def contrasts(self) -> bool:
+        """Whether the sentence vectors of a batch are compared with each other."""
+        return bool(self.align or self.sim or self.sentence_ctl)
+
+    @property
+    def distils(self) -> bool:
+        """Whether a teacher is needed."""
+        return bool(self.copies or self.similarity_distil or self.embedding_match)
+
+    @property
+    def copies(self) -> bool:
+        """Whether the teacher's vectors are copied, which needs the student's dimension or a projection."""
+        return bool(self.distil or self.contrastive_distil)
+
+    @property
+    def reads_english(self) -> bool:
+        """Whether the English side must be encoded; distillation alone can do with the teacher's vectors of it."""
+        copying = [objective for objective in (self.distil, self.contrastive_distil) if objective is not None]
+        return len(self.weights) > len(copying) or any(objective.english for objective in copying)
+
+    @property
+    def takes_english_alone(self) -> bool:
+        """Whether a sentence without translation can be learnt from."""
+        return self.distils and self.reads_english and not (self.predicts or self.word_ctl)
