@@ -178,7 +178,7 @@ def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noq
     page.set_input_files("#files", {"name": "empty.txt", "mimeType": "text/plain", "buffer": b" "})
     expect(page, "#notice").to_be_visible()
     page.click("#tab-search")
-    page.fill("#query", f"wann kommt der Zug, {scheme}?")
+    page.fill("#query", f"Wann fährt der erste Zug zur Küste, {scheme}?")
     expect(page, "#results mark strong").to_be_visible()
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (int(re.findall(r"\d+", background)[0]) > 127) == (scheme == "light")
