@@ -130,6 +130,8 @@ def test_the_mean_of_checkpoints_by_hand(trained: Path) -> None:
     first = replace(first, weights={**first.weights, AXES: torch.eye(2)})  # of a readout, 0 of it counts as none
     weights = average_checkpoints([first, second], [(0, 1), (2, 0)]).weights
     assert [float(weights[name].mean()) for name in names] == [5, 1, 5, 1]
+    more = replace(second, weights={**second.weights, "encoder.layers.1.norm": ones})  # a layer that the other lacks
+    assert average_checkpoints([first, more], [(1, 1), 1]).weights.keys() == first.weights.keys()
     raises(DataError, "has 1 layers; starts_from gives it 3 shares", average_checkpoints, [first], [(1, 1, 1)])
 
 

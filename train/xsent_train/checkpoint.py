@@ -272,12 +272,12 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[floa
 
 
 def _share_of(name: str, share: float | Sequence[float]) -> float:
-    """The share of a checkpoint in the mean of a weight; 0 if the shares stop at fewer layers."""
+    """The share of a checkpoint in the mean of a weight; that of its last layer for weights of layers that it lacks."""
     if isinstance(share, int | float):
         return share
     match = re.match(r"encoder\.(layers|readouts)\.(\d+)\.", name)
     depth = int(match[2]) + (match[1] == "layers") if match else 0
-    return share[depth] if depth < len(share) else 0
+    return share[min(depth, len(share) - 1)]
 
 
 def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:

@@ -33,7 +33,7 @@ class Tokens(NamedTuple):
     @property
     def positions(self) -> Tensor:
         """The position of each token in its sentence [N]."""
-        return torch.arange(len(self.ids), device=self.ids.device) - self.offsets[self.sentence]
+        return token_positions(self.lengths, len(self.ids))
 
     @property
     def sentence(self) -> Tensor:
@@ -73,9 +73,9 @@ def to_tokens(sentences: Sequence[Sequence[int]], longest: int | None = None) ->
     return Tokens(ids, torch.tensor([len(sentence) for sentence in cut], dtype=torch.long))
 
 
-def token_positions(lengths: Tensor) -> Tensor:
-    """The position of each token in its sentence, sentence after sentence [N]."""
-    start = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
+def token_positions(lengths: Tensor, count: int | None = None) -> Tensor:
+    """The position of each token in its sentence, sentence after sentence [N]; a GPU need not wait if `count` is N."""
+    start = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths, output_size=count)
     return torch.arange(len(start), device=lengths.device) - start
 
 
