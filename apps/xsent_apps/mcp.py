@@ -215,7 +215,7 @@ def mcp(
     """
     with require_extra("mcp"):
         import mcp as _  # noqa: F401  if it is missing, say so before the model is loaded
-    from xsent_apps.server import LOCAL, listen, run_server
+    from xsent_apps.server import LOCAL, address, listen, run_server
 
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     server = create_server(Library(folders, encoder, max_bytes=max_bytes))
@@ -223,5 +223,5 @@ def mcp(
         server.run()
         return
     with listen(LOCAL[0], port) as listener:
-        typer.echo(f"On http://{LOCAL[0]}:{listener.getsockname()[1]}/mcp; Ctrl-C stops.", err=True)
+        typer.echo(f"On {address(LOCAL[0], listener)}/mcp; Ctrl-C stops.", err=True)
         run_server(server.streamable_http_app(), listener, lifespan="on")

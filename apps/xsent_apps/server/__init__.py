@@ -112,9 +112,9 @@ def serve(
         warnings.simplefilter("ignore", UnknownTextWarning)
         if host not in LOCAL and key is None:
             warnings.warn(f"anybody who reaches {host} can use this server: set {KEY}, or --api-key-file", stacklevel=1)
-        where = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
         logging.getLogger(__name__).setLevel(logging.INFO if access_log else logging.WARNING)
+        where = address(host, listener)
         typer.echo(f"{plain(encoder.bundle.name)} ({encoder.fingerprint}) on {where}; Ctrl-C stops.", err=True)
         run_server(application, listener)
 
@@ -184,6 +184,11 @@ def listen(host: str, port: int) -> socket.socket:
             reason = "another program listens there; choose another --port, or stop it"
         raise DataError(f"{host}, port {port}: {reason}") from error
     return listener
+
+
+def address(host: str, listener: socket.socket) -> str:
+    """Where a browser finds a server."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 def _named(options: Iterable[str] | None) -> dict[str, Path]:

@@ -1,6 +1,5 @@
 """`xsent web`: a page that searches, sorts and maps texts in the browser, which they never leave."""
 
-import errno
 import hashlib
 import json
 import shutil
@@ -19,6 +18,7 @@ import typer
 from xsent.cli.options import BundleOption, ForceOption
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_folder, file_exists_error, recover
+from xsent_apps.server import address, listen
 
 STATIC = Path(__file__).parent / "static"
 FILES_JSON = "files.json"  # the service worker keeps every file in it for offline use
@@ -77,11 +77,11 @@ def web(
 
 def _serve(site: "Site", host: str, port: int, open_page: bool) -> None:
     with open_server(site, host, port) as server:
-        address = f"http://{host}:{server.server_port}/"
+        page = f"{address(host, server.socket)}/"
         try:
-            typer.echo(f"{address}  (Ctrl-C ends)")
+            typer.echo(f"{page}  (Ctrl-C ends)")
             if open_page:
-                webbrowser.open(address)
+                webbrowser.open(page)
             server.serve_forever()
         except KeyboardInterrupt:  # the usual end, no failure
             typer.echo("", err=True)
@@ -150,13 +150,13 @@ class Site:
 
 
 def open_server(site: Site, host: str, port: int) -> ThreadingHTTPServer:
-    """A server that listens, on any free port if `port` is 0. Raises OSError with advice if the port is taken."""
-    try:
-        return ThreadingHTTPServer((host, port), partial(_Handler, site))
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise OSError(error.errno, f"port {port} is in use; choose another with --port, or 0 for any") from error
-        raise OSError(error.errno, f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
+    """A server that listens, on any free port if `port` is 0. Raises DataError if it cannot."""
+    listener = listen(host, port)
+    server = ThreadingHTTPServer((host, port), partial(_Handler, site), bind_and_activate=False)
+    server.socket.close()
+    server.socket = listener
+    server.server_port = listener.getsockname()[1]
+    return server
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -98,9 +98,7 @@ def search_file(
     """
     path = str(file.path)
     file.check_cosines(encoder.fingerprint_of(space))
-    dim = None if file.note.dim == encoder.dim else file.note.dim
-    vectors = encoder.encode(queries, on_long="split", truncate_dim=dim, space=space)
-    rows, scores = nearest(vectors, file.rows, k)
+    rows, scores = nearest(query_vectors(encoder, queries, space)[:, : file.note.dim], file.rows, k)
     scores[scores == 0] = -np.inf  # the cosine of an empty text
     kept = scores > -np.inf if least is None else scores >= least
     texts: dict[int, str] = {}
