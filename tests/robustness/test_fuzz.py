@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from mutation import survive
 from texts import pdf
-from toy import write_toy_recipe
+from toy import RECIPE
 from toy_documents import ToyEncoder, toy_documents
 from typer.main import get_command
 
@@ -70,6 +70,7 @@ FILES_READ: dict[str, tuple[bytes, Callable[[Path], object]]] = {
     "a.md": (b"# Trip\n\n- milk\n- bread\n\nWe leave on Friday. The train is at nine.\n", read_passages),
     "a.pdf": (pdf("The cat sleeps.", "The dog barks."), read_passages),
     "a.txt": ("été".encode("utf-16"), read_passages),
+    "toy.toml": (RECIPE.replace("MINUTES", "60").encode(), load_recipe),
 }
 Reader = Callable[[Path], object]
 
@@ -164,12 +165,6 @@ def with_checkpoint(folder: Path, request: pytest.FixtureRequest) -> Reader:
     return read
 
 
-def with_recipe(folder: Path, _: pytest.FixtureRequest) -> Reader:
-    recipe = write_toy_recipe(folder)
-    (folder / "pairs.tsv").unlink()
-    return lambda _: load_recipe(recipe)
-
-
 def with_parquet(folder: Path, _: pytest.FixtureRequest) -> Reader:
     arrow = pytest.importorskip("pyarrow.parquet")
     arrow.write_table(pytest.importorskip("pyarrow").table({"text": ["one", None, "two"]}), folder / "a.parquet")
@@ -196,28 +191,20 @@ def with_ray_job(folder: Path, _: pytest.FixtureRequest) -> Reader:
 MAKERS = [value for name, value in globals().items() if name.startswith("with_")]
 
 
-@pytest.fixture(scope="module", params=MAKERS, ids=lambda maker: maker.__name__.removeprefix("with_"))
+@pytest.fixture(scope="module", params=[*MAKERS, *FILES_READ], ids=lambda kind: getattr(kind, "__name__", kind))
 def damaged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Reader]:
     """A folder of files to damage, and what reads it."""
-    folder = tmp_path_factory.mktemp("fuzz")
-    return folder, request.param(folder, request)
+    folder, kind = tmp_path_factory.mktemp("fuzz"), request.param
+    if kind in MAKERS:
+        return folder, kind(folder, request)
+    content, read = FILES_READ[kind]
+    (folder / kind).write_bytes(content)
+    return folder, lambda folder: read(folder / kind)
 
 
 @given(data=st.data())
 def test_what_is_damaged_is_one_line(data: st.DataObject, damaged: tuple[Path, Reader]) -> None:
     survive(data, *damaged)
-
-
-@pytest.mark.parametrize("name", FILES_READ)
-def test_a_damaged_text_is_one_line(name: str, tmp_path: Path) -> None:
-    content, read = FILES_READ[name]
-    (tmp_path / name).write_bytes(content)
-
-    @given(data=st.data())
-    def damage(data: st.DataObject) -> None:
-        survive(data, tmp_path, lambda folder: read(folder / name))
-
-    damage()
 
 
 def test_a_recipe_that_is_nested_too_deeply_is_one_line(tmp_path: Path) -> None:
