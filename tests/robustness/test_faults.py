@@ -88,8 +88,7 @@ class Ground:
             for kind in kinds:
                 if EVERY or (kind == KILL and event == "os.rename") or some:
                     yield Fault(kind, at)
-        most = 1000 if "encode" in self._job.command else 8000  # in the middle of what it writes
-        for size in range(0, 100_000, 1500) if EVERY else (most,):
+        for size in range(0, 100_000, 1500) if EVERY else (8000,):
             yield Fault(LIMIT, size)
 
     def suffer(self, fault: Fault) -> None:

@@ -191,7 +191,11 @@ def with_ray_job(folder: Path, _: pytest.FixtureRequest) -> Reader:
 MAKERS = [value for name, value in globals().items() if name.startswith("with_")]
 
 
-@pytest.fixture(scope="module", params=[*MAKERS, *FILES_READ], ids=lambda kind: getattr(kind, "__name__", kind))
+@pytest.fixture(
+    scope="module",
+    params=[*MAKERS, *FILES_READ],
+    ids=lambda kind: getattr(kind, "__name__", kind).removeprefix("with_"),
+)
 def damaged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Reader]:
     """A folder of files to damage, and what reads it."""
     folder, kind = tmp_path_factory.mktemp("fuzz"), request.param

@@ -50,7 +50,7 @@ def test_threads_may_open_share_and_close_encoders(mini_bundle: Path, backend: s
         return same
 
     with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(agrees, [1, 2] * 4))
+        assert all(pool.map(agrees, [1, 2] * 8))
 
 
 def tell(encoder: SentenceEncoder, to: Connection) -> None:

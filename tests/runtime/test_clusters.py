@@ -57,7 +57,7 @@ def test_tickets_in_five_languages(run: Runner, tmp_path: Path) -> None:
     with TICKETS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     code, _, err = run("cluster", TICKETS, "--column", "text", "--id", "topic", "--output", tmp_path / "found.csv")
-    assert code == 0 and re.search(r"\b1?\d clusters of 210 texts; \d+ belong to none", err)
+    assert code == 0 and re.search(r"\b(?:9|10|11) clusters of 210 texts; \d+ belong to none", err)
     with (tmp_path / "found.csv").open(encoding="utf-8", newline="") as file:
         found = list(csv.DictReader(file))
     assert [(row["id"], row["text"]) for row in found] == [(row["topic"], row["text"]) for row in rows]

@@ -170,7 +170,8 @@ def test_fewer_numbers_leave_no_space_and_fewer_languages_do(deep_checkpoint: Pa
     assert small.languages == ("en", "fr") and small.bundle.spaces == (SPACE,)
 
 
-@pytest.mark.parametrize(("kind", "depth"), [("onnx", 0), ("web", 1), ("onnx", 2)])
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("kind", ["onnx", "web"])
 def test_other_tools_get_a_readout(kind: str, depth: int, deep_checkpoint: Path, tmp_path: Path) -> None:
     arguments = [deep_checkpoint, tmp_path / "out", "--format", kind, "--layers", depth, "--tolerance", 20]
     code, told, err = export_command(*arguments)  # which measures it

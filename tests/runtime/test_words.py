@@ -1,11 +1,13 @@
 """Words in every index: spellings, weights, and what is said if nothing is close."""
 
+import json
 import unicodedata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import Runner, write_lines
 from indexes import Replay, path
 
 from xsent import SearchIndex, SentenceEncoder, build_index, extend_index, say_nothing_close
@@ -117,7 +119,7 @@ def test_a_common_word_is_looked_for_only_among_what_is_found(path: Path, monkey
     assert shared(most=99, rows=90) == {4: pytest.approx(exact[4], rel=0.1)}
 
 
-def test_what_is_said_if_nothing_is_close_and_accents(path: Path, builtin: SentenceEncoder) -> None:
+def test_what_is_said_if_nothing_is_close_and_accents(run: Runner, path: Path, builtin: SentenceEncoder) -> None:
     build_index(path, ["The soup needs salt.", "Our cat sleeps all day."], builtin)
     index = SearchIndex(path)
     near, far = index.search(builtin, ["Le chat dort toute la journée.", "quarterly tax return"], k=2)
@@ -134,6 +136,12 @@ def test_what_is_said_if_nothing_is_close_and_accents(path: Path, builtin: Sente
     assert correct("où est l'ecole") == "où est l'école"
     for text in ("perche\u0301", "où est l'abc", "The cat sleeps on the mat.", "42", "", "東京"):
         assert correct(text) == text
-    build_index(path, ["Where is the key?", "Why is it like this?", "The road is closed."], builtin, force=True)
-    (hits,) = SearchIndex(path).search(builtin, ["Perche e cosi?"], k=1)
+    lines = ["Where is the key?", "Why is it like this?", "The road is closed."]
+    build_index(path, lines, builtin, force=True)
+    (hits,) = SearchIndex(path).search(builtin, ["Perche e cosi?"], k=1, words=False)
     assert hits[0].line == 2
+    vectors = path.with_name("lines.npy")
+    assert run("encode", write_lines(path.with_name("lines.txt"), lines), "--output", vectors)[0] == 0
+    found = json.loads(run("search", vectors, "Perche e cosi?", "--json")[1])["hits"][0]  # in a file as in an index
+    assert (found["line"], found["score"]) == (2, pytest.approx(hits[0].score, abs=1e-3))
+    assert found["score"] - builtin.encode("Perche e cosi?") @ builtin.encode(lines[1]) > 0.01
