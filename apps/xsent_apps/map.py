@@ -107,9 +107,9 @@ class TextMap:
         return f"{len(self.texts):,}{of} texts"
 
     def save(self, path: str | Path) -> None:
-        """Write a page, or a picture if the name ends in .png."""
+        """Write a page, or a picture if the name ends in .png; it shows texts, so only its owner may read a new one."""
         _check_name(Path(path))
-        with atomic_file(Path(path)) as file:
+        with atomic_file(Path(path), private=True) as file:
             if str(path).endswith(".png"):
                 _draw(self, file)
             else:

@@ -19,6 +19,7 @@ import typer
 from xsent import DataError, Hit, SearchIndex, SentenceEncoder, XsentError
 from xsent.cli.options import BundleOption, CleanOption, LayersOption, ThreadsOption
 from xsent.errors import require_extra
+from xsent.files.atomic import refuse_links
 from xsent_apps.notes import Notes
 from xsent_apps.notes.passages import headings_of
 
@@ -110,7 +111,6 @@ class Library:
             raise DataError(f"limit {limit}: expected 1 to {MOST_HITS}")
         found = []
         for name, notes in self._notes.items():
-            _refuse_links(notes.index)
             self._update(name, notes)
             found += [_found(name, hit) for hit in notes.search(self._encoder, query, limit, words=words)]
         return sorted(found, key=lambda hit: -hit.score)[:limit]
@@ -145,14 +145,8 @@ class Library:
 
 def _open_index(notes: Notes) -> SearchIndex | None:
     """The index of a folder, if there is one."""
-    _refuse_links(notes.index)
+    refuse_links(notes.index)
     return SearchIndex(notes.index) if notes.index.is_dir() else None
-
-
-def _refuse_links(index: Path) -> None:
-    """Raise DataError for an index that leads out of its folder, as somebody else may have put there."""
-    if index.is_symlink() or (index.is_dir() and any(file.is_symlink() for file in index.iterdir())):
-        raise DataError(f"{index}: a link, or links in it; remove it")
 
 
 def _found(folder: str, hit: Hit) -> Found:

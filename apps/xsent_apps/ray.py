@@ -135,7 +135,7 @@ def start_job(folder: Path, files: Sequence[Path], note: Mapping[str, object], *
         return
     for path in parts:
         path.unlink(missing_ok=True)
-    with atomic_file(folder / JOB) as file:
+    with atomic_file(folder / JOB, private=True) as file:
         file.write(to_json(job))
 
 
@@ -153,7 +153,7 @@ def _write_part(part: Part, pairs: Iterator[tuple[str, NDArray[Any]]], schema: "
     row = part.row
     empty = 0
     with (
-        atomic_file(part.path) as file,
+        atomic_file(part.path, private=True) as file,
         pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer,
     ):
         while group := list(islice(pairs, ROW_GROUP)):

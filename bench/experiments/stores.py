@@ -1,4 +1,4 @@
-"""The ten nearest of made-up vectors in memory, on the disk, in a graph and in a database; results: docs/scaling.md."""
+"""The ten nearest of made-up vectors in memory, on the disk and in a database; results: docs/scaling.md."""
 
 import tempfile
 from collections.abc import Callable
@@ -31,21 +31,10 @@ def in_memory(vectors: NDArray[Any], folder: Path) -> Find:
 
 
 def on_disk(vectors: NDArray[Any], folder: Path) -> Find:
-    """A memory map, as of the output of `xsent encode` or in an index without a graph."""
+    """A memory map, as of the output of `xsent encode` or in an index."""
     np.save(folder / "vectors.npy", vectors)
     mapped = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
     return lambda query: nearest(query, mapped, NEAREST)
-
-
-def in_graph(vectors: NDArray[Any], folder: Path) -> Find:
-    """The graph of `xsent index --graph`: int8, mapped into memory."""
-    from usearch.index import Index
-
-    graph = Index(ndim=DIM, metric="cos", dtype="i8", expansion_search=1024)
-    graph.add(np.arange(len(vectors)), vectors, threads=1)
-    graph.save(folder / "graph")
-    graph.view(folder / "graph")
-    return lambda query: graph.search(query, NEAREST, threads=1)
 
 
 def in_database(vectors: NDArray[Any], folder: Path, *, index: bool = False) -> Find:
@@ -64,12 +53,10 @@ def in_database(vectors: NDArray[Any], folder: Path, *, index: bool = False) -> 
 STORES: dict[str, Callable[[NDArray[Any], Path], Find]] = {
     "memory": in_memory,
     "disk": on_disk,
-    "graph": in_graph,
     "database": in_database,
     "indexed": partial(in_database, index=True),
 }
 NEEDED = {  # the extra of a store and its module, which is imported before the clock starts
-    "graph": ("index", "usearch.index"),
     "database": ("database", "lancedb.index"),
     "indexed": ("database", "lancedb.index"),
 }
@@ -81,7 +68,7 @@ def stores(
     stores: Annotated[str, typer.Option(help="Where they lie, commas between.")] = ",".join(STORES),
     precision: Annotated[Literal["float16", "float32"], typer.Option(help="Of the vectors.")] = "float16",
 ) -> None:
-    """Measure the ten nearest of made-up vectors in memory, on the disk, in a graph and in a database.
+    """Measure the ten nearest of made-up vectors in memory, on the disk and in a database.
 
     Times are CPU seconds, all cores together, so that other programs do not count.
     """

@@ -16,6 +16,7 @@ import xsent_export
 from xsent.backends.openvino import FILES, FOLDER, import_openvino
 from xsent.bundle import GRAPH, MANIFEST, WEIGHTS, Bundle, builtin_path, file_digest, graph_name
 from xsent.errors import BundleError, DataError
+from xsent.files.atomic import atomic_file
 from xsent_bench.results import Measurement
 from xsent_bench.texts import sentences
 from xsent_export.export import export as write_export
@@ -58,7 +59,8 @@ class Bundles:
             if mark.is_file() and mark.read_text() == code:
                 return made
         write_copy(source, precision, path, layers if openvino else None)
-        mark.write_text(code)
+        with atomic_file(mark) as file:
+            file.write(code.encode())
         return Bundle.open(path, layers)
 
 

@@ -146,7 +146,7 @@ def test_an_index_that_leads_elsewhere_is_refused(link: Callable[[Path, Path], o
     link(tmp_path / "theirs" / INDEX, tmp_path / "mine" / INDEX)
     library = Library([tmp_path / "mine"], encoder)
     for call in (partial(library.search, "cat"), partial(library.read, "mine/x.txt"), library.status):
-        raises(DataError, "a link, or links in it", call)
+        raises(DataError, "a link, which xsent does not follow", call)
 
 
 def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:

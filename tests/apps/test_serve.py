@@ -255,7 +255,7 @@ def test_the_page_and_the_schema_describe_what_is_there(client: TestClient) -> N
         assert client.request(method, path, json={}).status_code in (200, 400, 404)
         assert html.escape(operation["summary"]) in page
     form = schema["paths"]["/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert set(form["properties"]) == {"model", "query", "k", "index", "exact", "words", "least"}
+    assert set(form["properties"]) == {"model", "query", "k", "index", "words", "least"}
     assert {"type": "string"} in form["properties"]["query"]["anyOf"] and form["required"] == ["query"]
 
 

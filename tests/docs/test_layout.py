@@ -30,7 +30,6 @@ APPS_FROM_RUNTIME = {
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 OPTIONAL = {  # one module each may import an optional package
     "xsent.backends.openvino": {"openvino"},
-    "xsent.search.graph": {"usearch"},
     "xsent.documents.encoder": {"sentencex"},
     "xsent.mining.clusters": {"sklearn"},
 }

@@ -1,4 +1,4 @@
-"""Indexes made, added to, stopped, killed, resumed, searched, also by a graph, and what a damaged one says."""
+"""Indexes made, added to, stopped, killed, resumed, searched, and what a damaged one says."""
 
 import os
 import shutil
@@ -15,13 +15,11 @@ from commands import file_names, raises
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from indexes import LINES, Replay, Stop, contents, encoder, made, overwrite, path, replayed, until
-from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError, FingerprintError, MissingExtraError
-from xsent.search.graph import NeighbourGraph
+from xsent.errors import DataError, FingerprintError
 from xsent.search.index import SearchIndex, semantic_search
-from xsent.search.store import STORED, widen
+from xsent.search.rows import STORED, widen
 from xsent.search.write import build_index, extend_index
 
 __all__ = ["encoder", "made", "path"]
@@ -73,18 +71,30 @@ def database(folder: Path) -> Path:
     return file
 
 
+ENDLESS = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT"
+NOT_OURS = r"\.db: damaged \(its tables are not those of an index\)"
 SQL = {
-    "PRAGMA user_version = 6": "version 6 is unknown, this xsent reads 5",
-    "PRAGMA user_version = 3": "version 3 is unknown, .*build the index again",
-    "DROP TABLE words_data": r"\.db: damaged \(",
-    "DROP TABLE passages": r"\.db: damaged \(no such table",
+    "PRAGMA user_version = 7": "version 7, this xsent reads 6; upgrade xsent",
+    "PRAGMA user_version = 3": "version 3, this xsent reads 6; build the index again, with --force",
+    "DROP TABLE words_data": NOT_OURS,
+    "DROP TABLE words": NOT_OURS,
+    "DROP TABLE passages": NOT_OURS,
+    "CREATE TRIGGER t AFTER INSERT ON passages BEGIN DELETE FROM states; END": NOT_OURS,
+    **{
+        f"DROP TABLE {table}; CREATE VIEW {table} AS {ENDLESS} {columns} FROM n": NOT_OURS
+        for table, columns in {"removed": "i AS first, 1 AS count", "states": "i AS name, i AS rows"}.items()
+    },
+    f"DROP TABLE passages; CREATE VIEW passages AS {ENDLESS} i AS row, 'x' AS text FROM n": NOT_OURS,
     "DELETE FROM passages WHERE row = 3": "damaged .passages are missing",
     "UPDATE passages SET text = 'x'": "row .* is not what it was",
     "UPDATE passages SET line = line + 1": "row .* is not what it was",
     "UPDATE passages SET line = 'x'": "a column holds what it never should",
     "UPDATE states SET rows = 'many'": "a column holds what it never should",
-    "UPDATE states SET rows = 1000000000000": "bytes, expected 64,000,000,000,000",
-    "UPDATE states SET dim = 0, rows = 1 << 40": "no dimension",
+    "UPDATE states SET rows = 1000000000000": "its rows are not the 1,000,000,000,000 that it says",
+    "UPDATE states SET rows = 5": "its rows are not the 5 that it says",
+    "UPDATE states SET rows = 1 << 30; INSERT INTO removed VALUES (43, 1 << 30), (44, 1 << 30)": "its rows are not the",
+    "UPDATE states SET rows = 1 << 30; UPDATE passages SET row = (1 << 30) - 1 WHERE row = 42": "its rows are not the",
+    "UPDATE states SET dim = 0": "no dimension",
 }
 DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     (shutil.rmtree, "no such folder; make one with xsent index"),
@@ -100,8 +110,8 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
 @pytest.mark.parametrize(("damage", "message"), [*SQL.items(), *DAMAGE])
 def test_a_damaged_index_is_named(made: Path, encoder: SentenceEncoder, damage: Any, message: str) -> None:  # noqa: ANN401
     if isinstance(damage, str):
-        with closing(sqlite3.connect(database(made))) as connection, connection:
-            connection.execute(damage)
+        with closing(sqlite3.connect(database(made))) as connection:
+            connection.executescript(damage)
     else:
         damage(made)
     with pytest.raises(DataError, match=message) as caught:
@@ -119,6 +129,27 @@ def test_verify_and_adding_see_a_single_bit(made: Path, encoder: SentenceEncoder
     for work in (SearchIndex(made).verify, lambda: extend_index(made, ["Boris"], encoder)):
         raises(DataError, r"damaged \(row \d+ of it or of vectors.f16 is not what it was\)", work)
     assert contents(made) == damaged
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "INSERT INTO words (words) VALUES ('delete-all')",
+        "INSERT INTO words (rowid, keys) VALUES (3, 'clara')",
+        "INSERT INTO words (rowid, keys) VALUES (99, 'anna')",
+        "INSERT INTO words (words, rowid, keys) VALUES ('delete', 3, 'anna')",
+    ],
+)
+def test_verify_sees_words_that_are_not_those_of_the_texts(made: Path, damage: str) -> None:
+    with closing(sqlite3.connect(database(made))) as connection, connection:
+        connection.execute(damage)
+    raises(DataError, "damaged .its words are not those of its passages", SearchIndex(made).verify)
+
+
+def test_a_query_that_does_not_end_is_damage(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_STEPS": 0, "_STEPS_PER_BYTE": 0, "_COUNTED": 1}.items():
+        monkeypatch.setattr(f"xsent.search.store.{name}", value)
+    raises(DataError, r"\.db: damaged \(interrupted\)", SearchIndex, made)
 
 
 def test_empty_lines_keep_their_numbers_and_find_nothing(made: Path, encoder: SentenceEncoder) -> None:
@@ -259,85 +290,3 @@ def test_adding_gives_what_indexing_at_once_gives_and_keeps_sources(made: Path, 
 
     extend_index(made, lines(), encoder)
     assert len(SearchIndex(made)) == 47 and file_names(made.parent) == {made.name, "whole"}
-
-
-@pytest.fixture(scope="module")
-def clustered() -> NDArray[Any]:
-    """3,000 vectors around 100 centres, as texts are around topics."""
-    pytest.importorskip("usearch")
-    random = np.random.default_rng(0)
-    return random.normal(size=(100, 32)).repeat(30, axis=0) + 0.5 * random.normal(size=(3000, 32))
-
-
-def test_the_graph_finds_almost_all_with_exact_scores(path: Path, clustered: NDArray[Any]) -> None:
-    index, encoder = replayed(path, clustered, graph=True)
-    queries = (clustered[::10] + 0.3 * np.random.default_rng(1).normal(size=(300, 32))).astype(np.float32)
-    (exact, cosines), (found, scores) = index.nearest(queries, exact=True), index.nearest(queries)
-    recall = np.mean([len({*a} & {*b}) / 10 for a, b in zip(exact.tolist(), found.tolist(), strict=True)])
-    assert recall > 0.95
-    same = found == exact
-    assert np.allclose(scores[same], cosines[same], atol=1e-6)
-    assert not (scores > cosines + 1e-6).any()
-    assert index.nearest(queries[:3], 750)[0].shape == (3, 750)  # a quarter of the rows is a case for exact search
-    assert index.nearest(queries[:3], 10**12)[0].shape == (3, 3000)
-    found_with_graph = index.search(encoder, ["", "5"], k=2)
-    assert (found_with_graph[0], found_with_graph[1][0].text) == ([], "5")
-    assert index.search(encoder, [], k=2) == []
-    with mock.patch.object(NeighbourGraph, "propose", return_value=np.array([3])):  # parts that cannot be reached
-        assert np.array_equal(index.nearest(queries[:3])[0], exact[:3])
-
-
-def test_lines_behind_the_graph_are_found_and_a_new_graph_takes_them_in(path: Path, clustered: NDArray[Any]) -> None:
-    encoder: Any = Replay(clustered)
-    texts = list(map(str, range(3000)))
-    build_index(path, texts[:2000], encoder, graph=True)
-    extend_index(path, texts[2000:2990], encoder)
-    assert SearchIndex(path).state.graph == 2000
-    asked = texts[5::300]
-    assert [hits[0].text for hits in SearchIndex(path).search(encoder, asked, k=2)] == asked
-    extend_index(path, texts[2990:], encoder, graph=True)
-    assert [file.name for file in path.glob("graph*")] == ["graph-3000.usearch"]
-    assert [hits[0].text for hits in SearchIndex(path).search(encoder, asked, k=2)] == asked
-    SearchIndex(path).verify()
-
-
-def test_the_same_lines_give_the_same_graph_and_a_damaged_one_is_named(path: Path, clustered: NDArray[Any]) -> None:
-    index, encoder = replayed(path, clustered[:500], graph=True)
-    graph = path / "graph-500.usearch"
-    whole = graph.read_bytes()
-    graph.unlink()  # the open index still has it
-    graph.write_bytes(b"x" * len(whole))
-    assert index.search(encoder, ["3"])[0][0].text == "3"
-    index = SearchIndex(path)
-    raises(DataError, r"graph-500.usearch: damaged", index.search, encoder, ["3"])
-    assert index.search(encoder, ["3"], exact=True)[0][0].text == "3"
-    raises(DataError, r"graph-500.usearch: damaged", extend_index, path, ["3"], encoder, graph=True)
-    graph.unlink()
-    raises(DataError, r"graph-500.usearch: damaged", SearchIndex(path).search, encoder, ["3"])
-    index, _ = replayed(path.with_name("again"), clustered[:500], graph=True)
-    assert (index.path / "graph-500.usearch").read_bytes() == whole
-
-
-def test_a_graph_that_finds_no_room_leaves_the_index_as_it_was(path: Path, clustered: NDArray[Any]) -> None:
-    resource = pytest.importorskip("resource")
-    _, encoder = replayed(path, clustered[:1000])
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (130_000, hard))
-    try:
-        with pytest.raises(OSError, match=r"make room, then --resume goes on.*notes.index"):
-            extend_index(path, ["3"], encoder, graph=True)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert len(SearchIndex(path)) == 1000
-    assert not list(path.glob("graph*"))
-    extend_index(path, ["3"], encoder, graph=True, resume=True)
-    assert SearchIndex(path).state.graph == 1001
-
-
-def test_a_graph_without_usearch_is_refused(
-    path: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("xsent.search.graph.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"usearch is not installed; pip install 'xsent\[index\]'"):
-        build_index(path, until(LINES, 0), encoder, graph=True)
-    assert not list(path.parent.iterdir())

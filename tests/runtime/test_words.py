@@ -74,8 +74,7 @@ def test_of_equal_lines_the_earlier_is_first(path: Path, builtin: SentenceEncode
             for k in (3, count):
                 (hits,) = SearchIndex(path).search(builtin, ["another line"], k=k, words=words)
                 assert [hit.line for hit in hits] == [*range(1, k + 1)]
-    pytest.importorskip("usearch")
-    build_index(path, [f"Line {number // 30} of a list" for number in range(300)], builtin, graph=True, force=True)
+    build_index(path, [f"Line {number // 30} of a list" for number in range(300)], builtin, force=True)
     extend_index(path, ["Line 3 of a list"] * 7, builtin)
     (hits,) = SearchIndex(path).search(builtin, ["Line 3 of a list"], k=37)
     assert [hit.line for hit in hits] == [*range(91, 121), *range(301, 308)]

@@ -324,7 +324,7 @@ def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
         raise IsADirectoryError(errno.EISDIR, "a folder; expected a file", str(path))
     if path.exists() and not force:
         raise file_exists_error(path)
-    with atomic_file(path) as file:
+    with atomic_file(path, private=True) as file:
         if path.suffix == ".gz":  # no name and time inside: the same pairs make the same file
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as compressed:
                 yield compressed.write

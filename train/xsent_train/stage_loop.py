@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import os
 import signal
 import time
 from collections import defaultdict
@@ -22,7 +23,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from xsent.errors import DataError, XsentError, require_extra
-from xsent.files.atomic import as_data_error, atomic_file
+from xsent.files.atomic import as_data_error, atomic_file, open_to_write
 from xsent_train.data.batches import Batch, Batches
 from xsent_train.data.corpus import Corpus, chunks
 from xsent_train.devices import average, on_first_rank
@@ -169,8 +170,9 @@ class StageLoop:
     def _measure(self, done: int, seconds: float) -> None:
         stage = self.stage
         scores = self._scores = self.validation.measure(self.model.encoder)
-        with open(self.log, "a") as log:
-            log.write(json.dumps({"stage": stage.name, "step": done, **self._losses, **scores}) + "\n")
+        line = json.dumps({"stage": stage.name, "step": done, **self._losses, **scores}) + "\n"
+        with open_to_write(self.log, flags=os.O_APPEND) as log:
+            log.write(line.encode())
         losses = "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
         found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
         left = (stage.steps - done) * seconds / 60

@@ -325,7 +325,7 @@ class TranslatorTraining:
             with torch.autocast(self._fabric.device.type, torch.bfloat16, enabled=self._mixed):
                 lines = model.translate(source, width=recipe.width, penalty=recipe.penalty)
             found += [" ".join(processor.decode(line).split()) for line in lines]
-        with atomic_file(self.run / "translations.txt") as out:
+        with atomic_file(self.run / "translations.txt", private=True) as out:
             out.write("".join(f"{line}\n" for line in found).encode())
         return found
 

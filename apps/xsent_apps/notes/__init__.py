@@ -27,7 +27,7 @@ from xsent import (
 from xsent.cli import options
 from xsent.cli.terminal import plain, print_json, print_row
 from xsent.errors import require_extra
-from xsent.files.atomic import as_write_error, recover
+from xsent.files.atomic import as_write_error, recover, refuse_links
 from xsent_apps.notes.passages import headings_of, split_sentences
 from xsent_apps.notes.read import READERS, kind_of, read_passages
 
@@ -63,9 +63,10 @@ class Notes:
     def update(self, encoder: SentenceEncoder, *, force: bool = False, show_progress_bar: bool = False) -> int:
         """Index new and changed files and drop removed ones; return how many these are.
 
-        After a kill, the next update does the rest.
+        After a kill, the next update does the rest. Raises DataError if the index, or something in it, is a link.
         """
         self._begin()
+        refuse_links(self.index)
         recover(self.index)
         self._close()
         is_new = force or not self.index.is_dir() or not any(self.index.iterdir())
@@ -101,6 +102,7 @@ class Notes:
         self, encoder: SentenceEncoder, query: str, k: int = 5, *, words: bool = True, least: float | None = None
     ) -> list[Hit]:
         """Find the best passages for a query in the index as it was last updated."""
+        refuse_links(self.index)
         if not self.index.is_dir():
             raise DataError(f"{self.index}: no index yet; leave --no-update away")
         with _advise_force(DataError, FingerprintError):

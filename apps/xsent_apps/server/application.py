@@ -194,9 +194,7 @@ class ServedIndex:
         with self._lock:
             if self._index.has_changed():
                 self._read_again()
-            return self._index.search(
-                self._encoder, queries, form.k, exact=form.exact, words=form.words, least=form.least
-            )
+            return self._index.search(self._encoder, queries, form.k, words=form.words, least=form.least)
 
     def _read_again(self) -> None:
         """Open the index; where that fails, the older one goes on to answer, and the log says so once."""

@@ -134,7 +134,6 @@ class SearchForm(Form):
     query: Texts
     k: int = Field(10, ge=1)
     index: str | None = None
-    exact: bool = False
     words: bool = True
     least: float | None = None
 

@@ -31,9 +31,6 @@ def index(
     add: Annotated[
         bool, typer.Option("--add", help="Add the lines to an index; their numbers follow its own.")
     ] = False,
-    graph: Annotated[
-        bool, typer.Option("--graph", help="Make a graph too: above a million lines it is faster, but misses a few.")
-    ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume a stopped job; the input must begin with the same lines.")
     ] = False,
@@ -55,7 +52,6 @@ def index(
         SentenceEncoder(model, layers=layers, threads=threads, clean=clean),
         source=file,
         space=space,
-        graph=graph,
         resume=resume,
         force=force,
         show_progress_bar=sys.stderr.isatty(),
@@ -76,7 +72,6 @@ def search(
     column: options.ColumnOption = None,
     id: options.IdOption = None,
     k: Annotated[int, typer.Option("--top-k", "-n", "--k", "-k", min=1, help="Number of lines to find.")] = 10,
-    exact: Annotated[bool, typer.Option("--exact", help="Do not use the graph.")] = False,
     words: options.WordsOption = True,
     least: options.LeastOption = None,
     model: options.BundleOption = None,
@@ -107,11 +102,7 @@ def search(
     if not source and (column or id):
         raise ValueError("--column and --id are for a table of --queries; an index has its texts and ids")
     in_file = index.suffix in FORMATS and index.is_file()
-    find = (
-        partial(search_file, open_vectors(index))
-        if in_file
-        else partial(SearchIndex(index).search, exact=exact, words=words)
-    )
+    find = partial(search_file, open_vectors(index)) if in_file else partial(SearchIndex(index).search, words=words)
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     texts = TextSource(source, column, id) if source else [query or ""]
     name = ""

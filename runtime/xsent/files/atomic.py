@@ -1,4 +1,7 @@
-"""Files and folders that appear whole or not at all; errors of full disks, damaged files and second writers."""
+"""Files and folders that appear whole or not at all; errors of full disks, damaged files and second writers.
+
+Nothing is written through a link: in a folder from somebody else it could lead to any file of the reader's.
+"""
 
 import errno
 import fcntl
@@ -125,40 +128,100 @@ def load_arrays(archive: bytes) -> "dict[str, NDArray[Any]]":
     return arrays
 
 
+def open_to_write(path: Path, permissions: int = 0o666, *, flags: int = 0, buffering: int = -1) -> IO[bytes]:
+    """Open a file for reading and writing, at its beginning, and make it if there is none.
+
+    Args:
+        path: The file.
+        permissions: Of a new file, less the umask.
+        flags: More flags of `os.open`, such as `os.O_TRUNC`.
+        buffering: As in `open`.
+
+    Raises:
+        DataError: It is a link, a folder, a pipe or a device.
+    """
+    handle = _open_without_links(path, os.O_RDWR | os.O_CREAT | flags, permissions)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise DataError(f"{path}: not a regular file, so it is not written; remove it, or choose another name")
+    return open(handle, "r+b", buffering)
+
+
+def cut(path: Path, size: int) -> None:
+    """Cut a file to so many bytes; unlike `os.truncate`, through no link."""
+    handle = _open_without_links(path, os.O_WRONLY)
+    try:
+        os.ftruncate(handle, size)
+    finally:
+        os.close(handle)
+
+
+def refuse_links(folder: Path) -> None:
+    """Raises DataError if a folder, or anything directly in it, is a link."""
+    entries = [folder, *folder.iterdir()] if folder.is_dir() else [folder]
+    for entry in entries:
+        if entry.is_symlink():
+            raise _link_error(entry)
+
+
+def _link_error(path: Path) -> DataError:
+    return DataError(f"{path}: a link, which xsent does not follow here; remove it, or name what it points to")
+
+
+def _open_without_links(path: Path, flags: int, permissions: int = 0o666) -> int:
+    """The handle of a file or folder; a link is refused, and a pipe without a reader does not block."""
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, permissions)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _link_error(path) from error
+        if error.errno in (errno.EISDIR, errno.ENXIO):
+            raise DataError(f"{path}: not a regular file, so it is not written; choose another name") from error
+        raise
+
+
 def to_json(content: Mapping[str, object] | Sequence[object]) -> bytes:
     """An object or a list as the bytes of a JSON file."""
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+def atomic_file(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     """Write a file, seekable, under another name and rename it once it is complete and on the disk.
 
     An error (a full disk, Ctrl-C) leaves nothing behind, and an older file as it was. Leftovers of a killed process are
-    removed on the next run.
+    removed on the next run. A file that replaces another one has its permissions.
+
+    Args:
+        path: The file.
+        private: Whether only the owner may read a new file, as one that holds somebody's texts.
     """
     recover(path)
     partial = _beside(path, "part")
     with explain_write_errors(path):
         try:
-            partial.touch()
-            with _locked(partial):
-                with partial.open("wb") as file:
-                    yield file
-                    sync(file)
+            with open_to_write(partial, 0o600 if private else 0o666, flags=os.O_EXCL) as file, _locked(partial):
+                yield file
+                sync(file)
+                keep_permissions(partial, path)
                 put_in_place(partial, path)
         finally:
             partial.unlink(missing_ok=True)
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Fill a folder under another name and rename it, see `atomic_file`."""
+def atomic_folder(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """Fill a folder under another name and rename it, see `atomic_file`; its files get its permissions.
+
+    Raises DataError if another process makes a folder of that name meanwhile.
+    """
     recover(path)
+    is_new = not path.exists()
     partial = _beside(path, "part")
     try:
         with explain_write_errors(path):
-            partial.mkdir()
+            partial.mkdir(0o700 if private else 0o777)
+            keep_permissions(partial, path)
             with _locked(partial):
                 yield partial
                 for entry in sorted(partial.rglob("*")):
@@ -166,11 +229,27 @@ def atomic_folder(path: Path) -> Iterator[Path]:
                         _sync_folder(entry)
                         continue
                     with entry.open("rb+") as opened:
+                        os.fchmod(opened.fileno(), permissions_within(partial))  # some libraries give others
                         sync(opened)
                 _sync_folder(partial)
+                if is_new and path.exists():
+                    raise _other_writer_error(path)
                 replace_folder(partial, path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def keep_permissions(partial: Path, path: Path) -> None:
+    """Give a file or folder, which is not a link, the permissions of the one that it will replace, if there is one."""
+    with suppress(FileNotFoundError):
+        old = path.lstat().st_mode
+        if stat.S_IFMT(old) == stat.S_IFMT(partial.lstat().st_mode):
+            partial.chmod(stat.S_IMODE(old))
+
+
+def permissions_within(folder: Path) -> int:
+    """Permissions of a file in a folder that we make: who may open the folder may read it."""
+    return stat.S_IMODE(folder.stat().st_mode) & 0o666
 
 
 def put_in_place(partial: Path, path: Path) -> None:
@@ -183,9 +262,10 @@ def replace_folder(partial: Path, path: Path) -> None:
     """Replace a folder, if there is one, by a complete one; the old one is deleted last."""
     old = _beside(path, "old")
     try:
-        if path.exists():
-            path.rename(old)
-        put_in_place(partial, path)
+        with _locked(path) if path.exists() else nullcontext():  # so that `recover` knows that we are not dead
+            if path.exists():
+                path.rename(old)
+            put_in_place(partial, path)
     except BaseException:
         if old.exists() and not path.exists():
             old.rename(path)
@@ -204,8 +284,8 @@ def recover(path: Path) -> None:
     """Restore a folder that a killed process was replacing, and remove what it left half-written."""
     for suffix in ("old", "part"):
         for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.{suffix}"):
-            with suppress(OSError), _locked(left) as ours:
-                if suffix == "old" and not path.exists():
+            with suppress(OSError, DataError), _locked(left) as ours:  # a link stays where it is
+                if suffix == "old" and not path.exists() and ours is not False:
                     left.rename(path)
                 elif ours:
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -226,14 +306,18 @@ def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
     """
     with _locked(path, flags) if flags & os.O_CREAT or path.exists() else nullcontext() as ours:
         if ours is False:
-            raise DataError(f"{path}: another process is writing it; wait until it is done, or choose another name")
+            raise _other_writer_error(path)
         yield
+
+
+def _other_writer_error(path: Path) -> DataError:
+    return DataError(f"{path}: another process is writing it; wait until it is done, or choose another name")
 
 
 @contextmanager
 def _locked(path: Path, flags: int = os.O_RDONLY) -> Iterator[bool | None]:
     """Whether a file or folder is locked for us; None on disks that know no locks."""
-    handle = os.open(path, flags, 0o666)
+    handle = _open_without_links(path, flags, 0o600)
     try:
         ours: bool | None
         try:

@@ -293,13 +293,15 @@ def check_table(path: Path, *, force: bool) -> None:
 def table_file(path: Path, columns: Mapping[str, type], *, force: bool = False) -> Iterator[Callable[[Row], object]]:
     """Write a table that appears once it is complete; yields a function that writes a row.
 
+    It holds texts, so only its owner may read a new one.
+
     Args:
         path: The file; its ending is one of `WRITTEN`.
         columns: Their names, and the types of their values: str, int or float; None is an empty field.
         force: Replace an existing file.
     """
     check_table(path, force=force)
-    with atomic_file(path) as file:
+    with atomic_file(path, private=True) as file:
         if path.suffix == ".parquet":
             with _parquet_writer(file, columns) as write:
                 yield write

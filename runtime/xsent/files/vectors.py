@@ -21,9 +21,12 @@ from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import (
     as_data_error,
     atomic_file,
+    cut,
     explain_write_errors,
     file_exists_error,
+    keep_permissions,
     only_writer,
+    open_to_write,
     plain_size,
     put_in_place,
     read_json,
@@ -38,6 +41,7 @@ from xsent.precision import Vectors, stored_as
 STEP = 4096
 
 _REMEDY = "encode the text again"
+_PRIVATE = 0o600  # much of a sentence can be recovered from its vector
 
 
 @dataclass(frozen=True)
@@ -325,11 +329,10 @@ class VectorOutput:
         self._digest = LineDigest()
         self._last = self._find_milestone(resume=resume, force=force)
         if not self._last.rows:
-            self._journal.write_bytes(b"")
-            self._part.write_bytes(b"")
+            cut(self._journal, 0)
         self._replaces = force or self._last.replaces
         self.rows = self.kept  # rows written
-        self._file = self._part.open("r+b")
+        self._file = open_to_write(self._part, _PRIVATE)
         self._file.truncate(self._last.bytes)
         self._file.seek(0, os.SEEK_END)
         self._writer = FORMATS[path.suffix](self._file, note.precision, note.dim)
@@ -363,14 +366,15 @@ class VectorOutput:
         if self._path.suffix == ".parquet":
             if self.kept:  # a kill may leave both files: then the one of that name is our own
                 self._append_milestone(replace(self._last, replaces=True))
-            with atomic_file(self._path) as file:
+            with atomic_file(self._path, private=True) as file:
                 arrow_to_parquet(self._part, file, self._note)
                 sync(file)
                 self._publish_note()
         else:
             self._publish_note()
+            keep_permissions(self._part, self._path)
             put_in_place(self._part, self._path)
-        os.truncate(self._journal, 0)
+        cut(self._journal, 0)
 
     def close(self) -> None:
         """Close the file, even if buffered rows cannot be written."""
@@ -380,7 +384,7 @@ class VectorOutput:
     def _publish_note(self) -> None:
         if self._has_note():  # then an older file can stay until the new one replaces it
             return
-        with atomic_file(note_file(self._path)) as file:
+        with atomic_file(note_file(self._path), private=True) as file:
             file.write(to_json(asdict(self._note)))
             sync(file)
             self._path.unlink(missing_ok=True)  # the new note does not describe an older file
@@ -393,11 +397,11 @@ class VectorOutput:
     def _append_milestone(self, milestone: Milestone) -> None:
         before = self._journal.stat().st_size
         try:
-            with self._journal.open("ab") as journal:
+            with open_to_write(self._journal, flags=os.O_APPEND) as journal:
                 journal.write(json.dumps(asdict(milestone)).encode() + b"\n")
                 sync(journal)
         except OSError:
-            os.truncate(self._journal, before)
+            cut(self._journal, before)
             raise
         self._last = milestone
 
@@ -420,12 +424,12 @@ class VectorOutput:
 
     def _read_journal(self) -> Milestone:
         if not self._part.exists():  # the process was killed right after the file got its name
-            os.truncate(self._journal, 0)
+            cut(self._journal, 0)
             return Milestone()
         with as_data_error(self._journal, "--force starts over"):
             whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
             last = Milestone(**json.loads(whole.rpartition(b"\n")[2])) if whole else Milestone()
-            os.truncate(self._journal, len(whole + end))  # a kill may have cut the last line
+            cut(self._journal, len(whole + end))  # a kill may have cut the last line
             return last
 
 

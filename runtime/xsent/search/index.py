@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.clean import clean_text
-from xsent.errors import DataError, XsentError, whole_number
+from xsent.errors import DataError, whole_number
 from xsent.files.tables import Text, TextSource, column_names
 from xsent.files.vectors import TABLES, VectorFile
 from xsent.precision import Vectors
-from xsent.search.graph import NeighbourGraph, check_graph
-from xsent.search.store import BLOCK, VECTORS, Float16Rows, IndexDatabase, Passage, StoredDocument
+from xsent.search.rows import BLOCK, VECTORS, Float16Rows
+from xsent.search.store import IndexDatabase, Passage, StoredDocument
 from xsent.similarity import NearestSearch, check_same_dim, nearest
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ _WORDS = 0.5
 # Cosine that one in a hundred unrelated sentences reaches (FLORES, any two of nine languages): 0.36 with 6 layers,
 # 0.39 with 3, 0.31 with none.
 CLOSE = 0.37
-_PROPOSED = 100  # rows that the graph proposes for a query, at least
-_SPARE = 4  # rows that the graph proposes for each hit asked for, at least
 
 
 def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> list[list[dict[str, int | float]]]:
@@ -119,7 +117,7 @@ def search_file(
 class SearchIndex:
     """An index on disk, opened for searching; made by `xsent.build_index` or `xsent index`.
 
-    Vectors and texts stay on disk and are read in blocks, or only where the graph leads. It answers from the index as
+    Vectors and texts stay on disk; vectors are read in blocks. It answers from the index as
     it was when it was opened, also while lines are added or after another index replaces it; `has_changed` says
     whether it should be opened again. Threads that share one need a lock around `search`: it opens an index again whose
     documents have changed.
@@ -145,7 +143,6 @@ class SearchIndex:
         queries: Sequence[str],
         k: int = 10,
         *,
-        exact: bool = False,
         words: bool = True,
         least: float | None = None,
         space: str | None = None,
@@ -156,7 +153,6 @@ class SearchIndex:
             encoder: The encoder that made the index, of any depth.
             queries: Texts in any of its languages; an empty one finds nothing.
             k: Hits a query; all lines if there are fewer.
-            exact: Do not use the graph.
             words: Add to a passage's score half the square of the share of the query's words that it has; rare words
                 count more, those that no passage has do not count.
             least: The lowest score of a hit.
@@ -178,32 +174,41 @@ class SearchIndex:
         rarity = encoder.rarity if words else None
         least = -np.inf if least is None else least
         try:
-            return self._search(queries, vectors, k, exact, rarity, least)
+            return self._search(queries, vectors, k, rarity, least)
         except DataError:
             if self._database.version() == self._version:
                 raise
         self._open()  # a document that was found was removed or replaced meanwhile
-        return self._search(queries, vectors, k, exact, rarity, least)
+        return self._search(queries, vectors, k, rarity, least)
 
-    def nearest(
-        self, vectors: Vectors, k: int = 10, *, exact: bool = False
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def nearest(self, vectors: Vectors, k: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Rows [q, min(k, n)] of highest cosine with vectors [q, D] of the index's encoder, and cosines, best first."""
         check_same_dim(vectors.shape[1], self.state.dim)
         k = min(k, max(len(self), 1))  # TopK refuses a k below 1
-        if exact or self._graph is None or _SPARE * k >= self.state.graph:
-            return self._exact(vectors, k)
-        return self._approximate(self._graph, vectors, k)
+        search = NearestSearch(vectors, k)
+        first = 0
+        for block in self._vectors.blocks():
+            live = self.live[first : first + len(block)]
+            search.add_unit(block if live.all() else block[live])
+            first += len(block)
+        return np.flatnonzero(self.live)[search.indices], search.scores
 
     def has_changed(self) -> bool:
         """Whether another index is at its path, or something was written to it since it was opened; a cheap look."""
         return not self._database.path.exists() or self._database.version() != self._version
 
     def verify(self) -> None:
-        """Read everything and compare it with its checksums. Raises DataError that names the damaged file."""
+        """Compare passages and vectors with their checksums, and words with texts.
+
+        Raises DataError that names the damaged file.
+        """
+        self.check_passages()
+        self._database.check_words()
+
+    def check_passages(self) -> None:
+        """Compare all passages and vectors with their checksums. Raises DataError that names the damaged file."""
         for _ in self.passages():
             pass
-        check_graph(self.path, self.state)
 
     def passages(self) -> Iterator[tuple[Passage, Vectors]]:
         """All passages, each with its vector [D] as it is stored. Raises DataError that names the damaged file."""
@@ -230,12 +235,11 @@ class SearchIndex:
         queries: Sequence[str],
         vectors: Vectors,
         k: int,
-        exact: bool,
         rarity: Callable[[tuple[str, ...]], float] | None,
         least: float,
     ) -> list[list[Hit]]:
         """The hits; with the `rarity` of words these count."""
-        rows, cosines = self.nearest(vectors, max(k, _JOINED) if rarity else k, exact=exact)
+        rows, cosines = self.nearest(vectors, max(k, _JOINED) if rarity else k)
         found = []
         for query, vector, near, scores in zip(queries, vectors, rows.tolist(), cosines.tolist(), strict=True):
             hits = dict(zip(near, scores, strict=True)) if vector.any() else {}
@@ -259,35 +263,6 @@ class SearchIndex:
         scores = {row: cosine + _WORDS * shares.get(row, 0.0) ** 2 for row, cosine in found}
         return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
-    def _exact(self, vectors: Vectors, k: int, start: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The best of the rows from `start` on."""
-        search = NearestSearch(vectors, k)
-        first = start
-        for block in self._vectors.blocks(start):
-            live = self.live[first : first + len(block)]
-            search.add_unit(block if live.all() else block[live])
-            first += len(block)
-        return start + np.flatnonzero(self.live[start:])[search.indices], search.scores
-
-    def _approximate(
-        self, graph: NeighbourGraph | XsentError, vectors: Vectors, k: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The best of the rows that the graph proposes and of those that were added after it was made."""
-        if isinstance(graph, XsentError):
-            raise graph.with_traceback(None)
-        added, _ = self._exact(vectors, k, self.state.graph)
-        indices = np.empty((len(vectors), k), np.int64)
-        scores = np.empty((len(vectors), k), np.float32)
-        for place, (vector, others) in enumerate(zip(vectors, added, strict=True)):
-            rows = np.concatenate([graph.propose(vector, max(_SPARE * k, _PROPOSED)), np.sort(others)])
-            if len(rows) < k:  # parts of the graph are not reachable
-                return self._exact(vectors, k)
-            search = NearestSearch(vector, k)
-            search.add_unit(self._vectors.take(rows))
-            indices[place] = rows[search.indices[0]]
-            scores[place] = search.scores[0]
-        return indices, scores
-
     def _open(self) -> None:
         """Open the index at this path; try again if it is replaced meanwhile."""
         for last in (False, False, True):
@@ -303,6 +278,7 @@ class SearchIndex:
         self._database = IndexDatabase(self.path)
         self._version = self._database.version()  # first: what is written from now on counts as a change
         state = self._database.complete_state()
+        self._database.check_rows()
         if not state.dim:
             raise self._database.damaged("vectors of no dimension")
         self.state = state  # what the index says about itself
@@ -310,12 +286,6 @@ class SearchIndex:
         self.live = np.ones(state.rows, bool)  # rows [n] that are of no removed document
         for first, count in self._database.removed():
             self.live[first : first + count] = False
-        self._graph: NeighbourGraph | XsentError | None = None
-        if state.graph:
-            try:
-                self._graph = NeighbourGraph(self.path / state.graph_file, state.dim, state.graph)
-            except XsentError as error:  # raised by the first search that needs the graph
-                self._graph = error.with_traceback(None)
 
     def _hit(self, row: int, score: float) -> Hit:
         passage = self._passages(row)[row]

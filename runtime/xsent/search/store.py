@@ -1,9 +1,8 @@
-"""An index on disk: a folder with three kinds of files.
+"""An index on disk: a folder with two files.
 
 - `passages-*.db`, a SQLite database: the state of the index, its passages and their words; of an index of documents
   their names and the rows of removed ones.
 - `vectors.f16`: for every passage a row with its vector, of length 1, in float16.
-- `graph-ROWS.usearch`: a graph over the first rows, if there is one (`xsent.search.graph`).
 """
 
 import errno
@@ -11,33 +10,27 @@ import hashlib
 import heapq
 import json
 import math
-import mmap
 import os
 import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from xsent.bundle import same_space, split_depth
 from xsent.errors import DataError, FingerprintError
+from xsent.files.atomic import open_to_write, permissions_within, refuse_links
+from xsent.search.rows import VECTORS
 from xsent.words import joined_keys, word_keys
 
-VECTORS = "vectors.f16"
 _DATABASE = "passages-*.db"  # a new name for each index: SQLite would take the journal of another one for its own
-_FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")
+_FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last is of version 5
 
-STORED = np.dtype("<f2")
-BLOCK = 2048  # rows read at once
-_TAKEN = 128  # rows read at once that do not lie together
-
-VERSION = 5
+VERSION = 6
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
 _MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
@@ -54,14 +47,7 @@ class IndexState:
     rows: int = 0  #: lines that have a vector
     start: int = 0  #: lines that were there before the last addition
     digest: str = ""  #: of the lines that the last addition has read
-    graph: int = 0  #: rows that the graph holds; 0 without one
-    graph_digest: str = ""  #: SHA-256 of its file
     clean: int = 0  #: 1 if texts were cleaned before they were encoded, see `xsent.clean.clean_text`
-
-    @property
-    def graph_file(self) -> str:
-        """Name of the graph's file."""
-        return f"graph-{self.graph}.usearch"
 
     def check_fingerprint(self, fingerprint: str, path: Path, *, clean: bool | None = None) -> None:
         """Raises FingerprintError if vectors of a fingerprint do not fit the index.
@@ -112,6 +98,10 @@ class StoredDocument(NamedTuple):
 _ADD_WORDS = "INSERT INTO words (rowid, keys) VALUES (?, ?)"
 _DROP_WORDS = "INSERT INTO words (words, rowid, keys) VALUES ('delete', ?, ?)"
 _LAST = 2**62  # above every row
+_COUNTED = 10_000  # steps of SQLite's machine between two looks at their number
+_STEPS, _STEPS_PER_BYTE = 20_000_000, 4  # a query takes at most; 20 million are a tenth of a second on a laptop
+_TALLIED = 4096  # passages in memory while words are counted
+_LONGEST_KEY = 32_768  # bytes of a word that FTS5 stores
 
 # No text is stored twice, and no places of words in it; the tokenizer takes the keys of words as they are.
 _TABLES = f"""BEGIN;
@@ -122,6 +112,33 @@ CREATE TABLE documents (name TEXT PRIMARY KEY, {", ".join(StoredDocument._fields
 CREATE TABLE removed (first INTEGER PRIMARY KEY, count);
 PRAGMA user_version = {VERSION};
 COMMIT"""
+
+
+def _schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
+    """What a database consists of; how FTS5 stores words is its own, and differs by its version."""
+    ours = "iif(name LIKE 'words!_%' ESCAPE '!', '', sql)"
+    return set(connection.execute(f"SELECT type, name, tbl_name, {ours} FROM sqlite_master"))
+
+
+@cache
+def _expected_schema() -> set[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_TABLES)
+        return _schema(connection)
+
+
+@dataclass
+class _Tally:
+    """Which words which rows have, in whichever order they come: their number, and the sum of their digests."""
+
+    count: int = 0
+    total: int = 0
+
+    def add(self, key: bytes, row: int) -> None:
+        """Count a word of a row."""
+        self.count += 1
+        digest = hashlib.blake2b(b"%d %b" % (row, key), digest_size=8).digest()
+        self.total = (self.total + int.from_bytes(digest)) % 2**64
 
 
 class IndexDatabase:
@@ -140,20 +157,28 @@ class IndexDatabase:
                 what = "not an index" if folder.is_dir() else "not an index, but a file"
             raise DataError(f"{folder}: {what}; make one with xsent index")
         self.path = found[0] if found else folder / _DATABASE.replace("*", os.urandom(4).hex())
+        refuse_links(folder if write else folder.resolve())  # SQLite would follow them
+        if not found:
+            open_to_write(self.path, permissions_within(folder)).close()
         self._lock = threading.Lock()
-        mode = "rwc" if write else "rw"  # rw reads where it cannot write
+        self._steps = 0
+        self._most_steps = _STEPS + _STEPS_PER_BYTE * self.path.stat().st_size
         with self._explain_errors():
             self._connection = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=60, check_same_thread=False
-            )
+                f"{self.path.absolute().as_uri()}?mode=rw", uri=True, timeout=60, check_same_thread=False
+            )  # rw reads where it cannot write
             self.close = weakref.finalize(self, self._connection.close)
+            self._connection.execute("PRAGMA trusted_schema = OFF")
             ((version,),) = self._connection.execute("PRAGMA user_version")
             if write and not version:
                 self._connection.executescript(_TABLES)
                 version = VERSION
+            is_ours = version != VERSION or _schema(self._connection) == _expected_schema()
+        if not is_ours:
+            raise self.damaged("its tables are not those of an index")
         if version != VERSION:
-            reason = f"version {version} is unknown, this xsent reads {VERSION}"
-            raise DataError(f"{self.path}: {reason}; upgrade xsent or build the index again")
+            advice = "build the index again, with --force" if version < VERSION else "upgrade xsent"
+            raise DataError(f"{self.path}: an index of version {version}, this xsent reads {VERSION}; {advice}")
 
     def state(self, name: str = INDEX) -> IndexState | None:
         """The state of this name, if there is one."""
@@ -167,6 +192,34 @@ class IndexDatabase:
             raise DataError(f"{self.path.parent}: an unfinished index; xsent index --resume goes on with it")
         return state
 
+    def check_rows(self) -> None:
+        """Raises DataError if the rows of passages and removed documents are not as many as the last state says."""
+        state = self.state(UNFINISHED) or self.complete_state()
+        removed = self.removed()
+        ((last,),) = self._read("SELECT ifnull(max(row), -1) FROM passages")
+        ends = [first + count for first, count in removed]
+        overlap = any(first < end for (first, _), end in zip(removed[1:], ends, strict=False))
+        gone = sum(count for _, count in removed)
+        # A passage takes more than its digest's bytes: so a few bytes cannot claim to be millions of rows.
+        if overlap or max([last + 1, *ends[-1:]]) != state.rows or (state.rows - gone) * 16 > self.path.stat().st_size:
+            raise self.damaged(f"its rows are not the {state.rows:,} that it says")
+
+    def check_words(self) -> None:
+        """Raises DataError if the words of the passages, by which they are found, are not those of their texts."""
+        expected = _Tally()
+        passages = self._read("SELECT ifnull(max(row), -1) FROM passages")[0][0]
+        for first in range(0, passages + 1, _TALLIED):
+            for row, passage in self.passages(first, _TALLIED).items():
+                for key in set(joined_keys(f"{passage.context} {passage.text}").split()):
+                    expected.add(key.encode()[:_LONGEST_KEY], row)
+        self._read("CREATE VIRTUAL TABLE IF NOT EXISTS temp.keys USING fts5vocab(main, words, instance)")
+        found = _Tally()
+        with self._explain_errors():
+            for key, row in self._connection.execute("SELECT CAST(term AS BLOB), doc FROM temp.keys"):
+                found.add(key, row)
+        if found != expected:
+            raise self.damaged("its words are not those of its passages")
+
     def passages(self, first: int, count: int = 1) -> dict[int, Passage]:
         """Passages by row, from one on; those that are not there are missing."""
         found = self._read("SELECT * FROM passages WHERE row BETWEEN ? AND ? ORDER BY row", first, first + count - 1)
@@ -179,8 +232,8 @@ class IndexDatabase:
         return [StoredDocument(*row) for row in self._typed(found, *StoredDocument.__annotations__.values())]
 
     def removed(self) -> list[tuple[int, int]]:
-        """First row and number of those that were removed together."""
-        return self._typed(self._read("SELECT first, count FROM removed"), int, int)
+        """First row and number of those that were removed together, in ascending order."""
+        return self._typed(self._read("SELECT first, count FROM removed ORDER BY first"), int, int)
 
     def shared_words(
         self,
@@ -309,8 +362,18 @@ class IndexDatabase:
         return rows
 
     def _read(self, query: str, *values: object) -> list[Any]:
+        """The rows of a query; one that takes far more steps than the database has bytes is of a damaged one."""
         with self._explain_errors():
-            return self._connection.execute(query, values).fetchall()
+            self._steps = 0
+            self._connection.set_progress_handler(self._is_endless, _COUNTED)
+            try:
+                return self._connection.execute(query, values).fetchall()
+            finally:
+                self._connection.set_progress_handler(None, 0)
+
+    def _is_endless(self) -> bool:
+        self._steps += _COUNTED
+        return self._steps > self._most_steps
 
     @contextmanager
     def _explain_errors(self) -> Iterator[None]:
@@ -322,7 +385,10 @@ class IndexDatabase:
             raise self.damaged(str(error)) from error
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-            if not isinstance(error, sqlite3.OperationalError) or code == sqlite3.SQLITE_ERROR:
+            if not isinstance(error, sqlite3.OperationalError) or code in (
+                sqlite3.SQLITE_ERROR,
+                sqlite3.SQLITE_INTERRUPT,
+            ):
                 raise self.damaged(str(error)) from error
             # The table of words reports a failed write without its kind.
             full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR)
@@ -334,77 +400,6 @@ def _weight(count: float, among: int) -> float:
     return math.log1p((max(among, count) - count + 0.5) / (count + 0.5))
 
 
-_TWO = 0x4000  # this bit is set in every float16 that is 2 or more, infinite or NaN; a vector of length 1 has none
-_TINY = np.finfo(np.float32).tiny
-_NOT_COPIES = np.array(0x8FFFE000, np.uint32).view(np.int32)
-
-
-class Float16Rows:
-    """The first rows of `vectors.f16`, mapped into memory; the map stays valid when the file is replaced."""
-
-    def __init__(self, file: Path, rows: int, dim: int) -> None:
-        self._file = file
-        expected = rows * dim * STORED.itemsize
-        check_length(file, expected)
-        with file.open("rb") as opened:
-            self._map = mmap.mmap(opened.fileno() if rows else -1, expected or 1, access=mmap.ACCESS_READ)
-        self._rows = np.frombuffer(self._map, STORED, rows * dim).reshape(rows, dim)
-
-    def blocks(self, start: int = 0) -> Iterator[NDArray[np.float32]]:
-        """Rows from `start` on, in blocks [b, D]; each block is overwritten by the next."""
-        wide = np.empty((BLOCK, self._rows.shape[1]), np.float32)
-        for first in range(start, len(self._rows), BLOCK):
-            stored = self._rows[first : first + BLOCK]
-            yield self._normalized(stored, wide[: len(stored)])
-            self.let_go()
-
-    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Some rows [r, D]."""
-        wide = np.empty((len(rows), self._rows.shape[1]), np.float32)
-        for first in range(0, len(rows), _TAKEN):
-            if first:  # the system maps some pages around each one that is read
-                self.let_go()
-            stored = self._rows[rows[first : first + _TAKEN]]
-            self._normalized(stored, wide[first : first + len(stored)])
-        return wide
-
-    def stored(self, row: int) -> NDArray[np.float16]:
-        """One row [D] as it lies on disk."""
-        stored: NDArray[np.float16] = self._rows[row].copy()
-        return stored
-
-    def let_go(self) -> None:
-        """Free the pages that were read; otherwise they count as ours until memory is short."""
-        self._map.madvise(mmap.MADV_DONTNEED)
-
-    def _normalized(self, stored: NDArray[np.float16], wide: NDArray[np.float32]) -> NDArray[np.float32]:
-        if np.bitwise_or.reduce(stored.view(np.uint16), axis=None) & _TWO:
-            raise DataError(f"{self._file}: damaged (a vector is not of length 1); build the index again")
-        widen(stored, wide)
-        wide /= np.maximum(np.sqrt(np.einsum("nd,nd->n", wide, wide)), _TINY)[:, None]  # undo the rounding of float16
-        return wide
-
-
-def widen(halves: NDArray[np.float16], out: NDArray[np.float32]) -> None:
-    """Convert finite float16 numbers to float32, exactly; three times as fast as NumPy.
-
-    A float16 shifted left by 13 bits is a float32, but for its sign and for its exponent, which is 112 too small.
-    """
-    bits = out.view(np.int32)
-    np.copyto(bits, halves.view(np.int16))  # fills the upper half with copies of the sign; one of them stays
-    np.left_shift(bits, 13, out=bits)
-    np.bitwise_and(bits, _NOT_COPIES, out=bits)
-    np.multiply(out, np.float32(2.0**112), out=out)
-
-
-def check_length(file: Path, expected: int) -> None:
-    """Raises DataError if a file is missing or has fewer bytes than expected; it may have more."""
-    if not file.is_file():
-        raise DataError(f"{file}: missing; build the index again")
-    if (size := file.stat().st_size) < expected:
-        raise DataError(f"{file}: {size:,} bytes, expected {expected:,}; build the index again")
-
-
 def has_index(folder: Path) -> bool:
     """Whether an index, of whichever version, lies in a folder."""
     return any(folder.glob(_DATABASE))
@@ -412,7 +407,8 @@ def has_index(folder: Path) -> bool:
 
 def check_replaceable(folder: Path, *, complete: bool = True) -> None:
     """Raises DataError if anything but an index would be lost with a folder."""
-    if folder.is_symlink() or not folder.is_dir() or (complete and not has_index(folder)):
+    refuse_links(folder)
+    if not folder.is_dir() or (complete and not has_index(folder)):
         raise DataError(f"{folder}: not an index, so it is not replaced; choose another name")
     for entry in sorted(folder.iterdir()):
         if not (entry.is_file() and any(entry.match(pattern) for pattern in _FILES)):

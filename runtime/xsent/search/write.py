@@ -21,7 +21,10 @@ from xsent.files.atomic import (
     atomic_folder,
     explain_write_errors,
     file_exists_error,
+    keep_permissions,
     only_writer,
+    open_to_write,
+    permissions_within,
     put_in_place,
     recover,
     replace_folder,
@@ -30,18 +33,15 @@ from xsent.files.atomic import (
 from xsent.files.tables import Text
 from xsent.files.text import LineDigest
 from xsent.precision import Vectors
-from xsent.search.graph import extend_graph, require_usearch
 from xsent.search.index import SearchIndex
+from xsent.search.rows import STORED, VECTORS, check_length
 from xsent.search.store import (
     INDEX,
-    STORED,
     UNFINISHED,
-    VECTORS,
     IndexDatabase,
     IndexState,
     Passage,
     StoredDocument,
-    check_length,
     check_replaceable,
     has_index,
 )
@@ -72,7 +72,6 @@ def build_index(
     *,
     source: str = "",
     space: str | None = None,
-    graph: bool = False,
     resume: bool = False,
     force: bool = False,
     show_progress_bar: bool = False,
@@ -80,7 +79,7 @@ def build_index(
     """Make an index of lines of text in constant memory; the folder appears once it is complete.
 
     Until then the work is in `.NAME.partial` in the same folder. It is kept if the job is stopped after 10,000 lines
-    or more, or while the graph is made.
+    or more.
 
     Args:
         path: The folder to make; its parent must exist.
@@ -89,7 +88,6 @@ def build_index(
         encoder: The encoder; searching needs the same one, of any depth.
         source: Where the lines come from, such as a file; stored with each line.
         space: Another model's space, see `SentenceEncoder.encode`; searching needs the same.
-        graph: Add a graph for faster, approximate search, see `xsent.search.graph`.
         resume: Resume a stopped job, if there is one; `texts` must begin with the lines it has read.
         force: Replace an existing index; discard a stopped job.
         show_progress_bar: Report progress on standard error.
@@ -102,14 +100,12 @@ def build_index(
     path = Path(path)
     partial = path.with_name(f".{path.name}.partial")
     _check_free(path, partial, resume=resume, force=force)
-    if graph:
-        require_usearch()
     base = IndexState(encoder.fingerprint_of(space), encoder.dim, clean=int(encoder.clean))
     # The lock on `path` keeps others from adding to an index that will be replaced.
-    with explain_write_errors(path), only_writer(path), _growing(partial, anew=force and not resume):
+    with explain_write_errors(path), only_writer(path), _growing(partial, path, anew=force and not resume):
         with closing(_LineJob(partial, base, source)) as job:
             job.start(resume=resume, force=force)
-            state = job.run(path, texts, encoder, space, graph, show_progress_bar)
+            state = job.run(path, texts, encoder, space, show_progress_bar)
         if path.exists():
             check_replaceable(path)
         replace_folder(partial, path) if force else put_in_place(partial, path)
@@ -123,33 +119,30 @@ def extend_index(
     *,
     source: str = "",
     space: str | None = None,
-    graph: bool = False,
     resume: bool = False,
     force: bool = False,
     show_progress_bar: bool = False,
 ) -> IndexState:
     """Add lines to an index of lines; their numbers follow its own. Searches see it unchanged until all are in.
 
-    Arguments and errors as in `build_index`, but `force` only discards a stopped addition. Without `graph` an existing
-    graph stays as it is, and new lines are searched exactly. Raises FileExistsError also if there is nothing to
-    `resume`, DataError if it is an index of documents, FingerprintError if it is of another encoder, depth or space.
+    Arguments and errors as in `build_index`, but `force` only discards a stopped addition. Raises FileExistsError also
+    if there is nothing to `resume`, DataError if it is an index of documents or has links, FingerprintError if it is of
+    another encoder, depth or space.
     """
     path = Path(path)
     with closing(IndexDatabase(path)) as database:
         if not database.complete_state().lines:
             raise DataError(f"{path}: an index of documents, as xsent notes makes; name another for lines")
-    if graph:
-        require_usearch()
     with explain_write_errors(path), only_writer(path):
         with closing(SearchIndex(path)) as index:
             index.state.check_fingerprint(encoder.fingerprint_of(space), path, clean=encoder.clean)
-            index.verify()
+            index.check_passages()
             base = replace(index.state, start=index.state.lines, digest="")
         with closing(_LineJob(path, base, source)) as job:
             if resume and not force and not job.stopped():
                 raise file_exists_error(path, f"{_COMPLETE}; without --resume the lines are added")
             job.start(resume=resume, force=force)
-            return job.run(path, texts, encoder, space, graph, show_progress_bar)
+            return job.run(path, texts, encoder, space, show_progress_bar)
 
 
 def update_index(
@@ -176,10 +169,11 @@ def update_index(
         show_progress_bar: Report progress on standard error.
 
     Raises:
-        DataError: The folder holds an index of lines or something else, or another process is writing.
+        DataError: The folder holds an index of lines or something else, it or something in it is a link, or another
+            process is writing.
         FingerprintError: The index is of another encoder, or of another depth of this one.
     """
-    path = Path(path).resolve()
+    path = Path(os.path.abspath(path))
     recover(path)
     if force or not (path.exists() and has_index(path)):
         _make_empty(path, encoder)
@@ -206,9 +200,13 @@ class IndexWriter:
     def __init__(self, folder: Path, state: IndexState) -> None:
         self.folder = folder
         self.database = IndexDatabase(folder, write=True)
-        self.close = self.database.close
-        self._file = folder / VECTORS
+        self._file = open_to_write(folder / VECTORS, permissions_within(folder), buffering=0)
         self.begin(state)
+
+    def close(self) -> None:
+        """Close its files."""
+        self._file.close()
+        self.database.close()
 
     @property
     def rows(self) -> int:
@@ -224,7 +222,7 @@ class IndexWriter:
         """Continue from a saved state."""
         self.state = state
         if state.rows:
-            check_length(self._file, self._saved_bytes)
+            check_length(self.folder / VECTORS, self._saved_bytes)
         self._passages: list[Passage] = []  # not saved yet, as all that follows
         self._vectors = bytearray()
         self._characters = 0
@@ -249,13 +247,14 @@ class IndexWriter:
     ) -> None:
         """Save everything: first the vectors, then passages and state; the state says how many vectors count."""
         try:
-            with self._file.open("ab") as file:
-                file.truncate(self._saved_bytes)  # leftovers of a killed process
-                file.write(self._vectors)
-                sync(file)
+            self._file.truncate(self._saved_bytes)  # leftovers of a killed process
+            self._file.seek(self._saved_bytes)
+            left = memoryview(self._vectors)
+            while left:  # a disk that is nearly full takes only a part
+                left = left[self._file.write(left) :]
+            sync(self._file)
         except OSError:
-            with suppress(FileNotFoundError):  # it could not even be made
-                os.truncate(self._file, self._saved_bytes)
+            self._file.truncate(self._saved_bytes)
             raise
         state = replace(state, rows=self.rows)
         self.database.save(
@@ -298,7 +297,6 @@ class _LineJob(IndexWriter):
         texts: Iterable[str],
         encoder: SentenceEncoder,
         space: str | None,
-        graph: bool,
         show_progress_bar: bool,
     ) -> IndexState:
         """Add the lines that are missing, and complete the index that is or will be at `path`."""
@@ -321,34 +319,29 @@ class _LineJob(IndexWriter):
                 self.database.forget(self._base.rows)  # lines without text are not worth resuming
                 raise DataError(f"nothing to index: of {number - self._base.start:,} lines none has text")
             self.save(replace(self.state, lines=number, digest=digest.hex), UNFINISHED)
-            state = self.state
-            if graph:
-                state = extend_graph(self.folder, state, show_progress_bar=show_progress_bar)
-            self.database.save(state)
-        for file in self.folder.glob("graph-*.usearch"):
-            if file.name != state.graph_file:
-                file.unlink()
-        return state
+            self.database.save(self.state)
+        return self.state
 
 
 def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None:
     """Raises FileExistsError or DataError if making an index would lose anything else."""
     recover(path)
-    if path.exists() and (force or not has_index(path)):
+    if os.path.lexists(path) and (force or not has_index(path)):
         check_replaceable(path)
     elif path.exists():
         advice = "--force replaces it, --add adds to it"
         if resume and not partial.exists():
             raise file_exists_error(path, f"{_COMPLETE}; {advice}")
         raise file_exists_error(path, f"exists; {advice}")
-    if partial.exists() or partial.is_symlink():
+    if os.path.lexists(partial):
         check_replaceable(partial, complete=False)
 
 
 @contextmanager
-def _growing(partial: Path, *, anew: bool) -> Iterator[None]:
-    """Lock the folder of a new index; after an error keep it only if the job has saved something."""
-    partial.mkdir(exist_ok=True)
+def _growing(partial: Path, path: Path, *, anew: bool) -> Iterator[None]:
+    """Lock the folder of a new index, which will be at `path`; after an error keep it only if something is saved."""
+    partial.mkdir(0o700, exist_ok=True)
+    keep_permissions(partial, path)
     with only_writer(partial):
         try:
             if anew or not has_index(partial):
@@ -375,10 +368,10 @@ def _is_kept(partial: Path) -> bool:
 def _make_empty(path: Path, encoder: SentenceEncoder) -> None:
     """Make an index without documents, replacing any other."""
     with only_writer(path):
-        if path.exists():
+        if os.path.lexists(path):
             check_replaceable(path, complete=False)
         state = IndexState(encoder.fingerprint, encoder.dim, clean=int(encoder.clean))
-        with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
+        with atomic_folder(path, private=True) as folder, closing(IndexWriter(folder, state)) as writer:
             writer.save(state)
 
 
@@ -438,7 +431,7 @@ def _compact(path: Path) -> IndexState | None:
             return None
         kept = np.flatnonzero(index.live)
         state = replace(index.state, rows=0)
-        with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
+        with atomic_folder(path, private=True) as folder, closing(IndexWriter(folder, state)) as writer:
             for passage, vector in index.passages():
                 writer.append(vector, *passage[:-1])
                 if writer.is_full:

@@ -112,5 +112,5 @@ def parse_line(line: bytes) -> Pair | str:
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
     """Write pairs as lines of a corpus."""
-    with atomic_file(path) as file:
+    with atomic_file(path, private=True) as file:
         file.writelines(("\t".join(pair) + "\n").encode() for pair in pairs)

@@ -144,7 +144,8 @@ def prepare(
             logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
             text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
             train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
-        made_for.write_text(key)
+        with atomic_file(made_for) as file:
+            file.write(key.encode())
     logger.info("tokenising %d pairs", survey.counts.total())
     if folder.exists():
         remove_folder(folder)

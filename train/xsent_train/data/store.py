@@ -131,7 +131,7 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
     kind, ids_name = (np.uint16, "ids.u16") if len(processor) <= 1 << 16 else (np.uint32, "ids.u32")
     sizes = Counter[Cell]()
     end = cut = read = 0
-    with atomic_folder(path) as folder:
+    with atomic_folder(path, private=True) as folder:
         with ExitStack() as files:
             names = (ids_name, "ends.u64", "group.u32", "cell.u16")
             ids, ends, group, cell = (files.enter_context(open(folder / name, "wb")) for name in names)

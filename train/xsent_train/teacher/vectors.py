@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from xsent.errors import DataError
-from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, sync, to_json
+from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, open_to_write, read_json, sync, to_json
 from xsent.similarity import Floats
 from xsent_train.data.corpus import Pair
 from xsent_train.data.store import chosen_pairs
@@ -51,7 +51,7 @@ class TeacherVectors:
         about = {**about, "dim": dim, "layout": 2}
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_folder(path) as folder:
+            with atomic_folder(path, private=True) as folder:
                 (folder / "about.json").write_bytes(to_json(about))
                 (folder / keys).touch()
                 (folder / VECTORS).touch()
@@ -99,7 +99,7 @@ class TeacherVectors:
 
     def _append(self, name: str, size: int, rows: NDArray[np.generic]) -> None:
         """Write rows of `size` bytes each after the rows that count."""
-        with open(self.path / name, "r+b") as file:
+        with open_to_write(self.path / name) as file:
             file.seek(self._count * size)
             file.write(np.ascontiguousarray(rows).data)
             file.truncate()
