@@ -4,6 +4,8 @@ Shapes: q queries, c candidates, D dimensions.
 """
 
 import mmap
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,13 @@ Ints = NDArray[np.int64]
 # Rows of two sides that are scored at once; their scores take 16 MiB, which the passes that follow find in the cache.
 QUERIES = 1024
 CANDIDATES = 4096
+
+# By how much two float32 products of the same rows, of length 1, may differ at most: by 2^-23 for each of up to 1,024
+# numbers. In practice it is less than a hundredth of that.
+_ROUNDING = 2.0**-13
+_PAIRS = 4096  # rows of two sides whose products are taken one by one, at once
+
+_TINY = np.float32(1e-15)  # the squares of a vector that is shorter lose digits, or are 0
 
 _EVEN = 64  # rows: a product of a multiple of so many gives equal rows equal scores, others may differ by rounding
 _MANY = 4  # times k: more hits than that a line are cut to k before they are sorted
@@ -97,8 +106,9 @@ class NearestSearch:
         for first in range(0, len(candidates), CANDIDATES):
             block = candidates[first : first + CANDIDATES]
             for line in range(0, len(self._queries), QUERIES):
-                scores = self._product(self._queries[line : line + QUERIES], block)
-                self._best.add(line, self._seen + first, scores)
+                queries = self._queries[line : line + QUERIES]
+                scores = self._product(queries, block)
+                self._best.add(line, self._seen + first, scores, exact=partial(_products, queries, block))
         self._seen += len(candidates)
 
 
@@ -146,19 +156,38 @@ class TopK:
         means: Floats = self.scores.mean(axis=1)
         return means
 
-    def add(self, line: int, column: int, scores: Floats, *, lines_are_columns: bool = False) -> None:
-        """Look at a block of scores, C-contiguous, from this line and column on; `lines_are_columns` transposes it."""
+    def add(
+        self,
+        line: int,
+        column: int,
+        scores: Floats,
+        *,
+        lines_are_columns: bool = False,
+        exact: Callable[[Ints, Ints], Floats] | None = None,
+    ) -> None:
+        """Look at a block of scores, C-contiguous, from this line and column on.
+
+        Args:
+            line: The line of its first row.
+            column: The column of its first one.
+            scores: The block.
+            lines_are_columns: Whether it is transposed.
+            exact: Scores of some places of the block, by their rows and columns, for scores that are rounded by up to
+                `_ROUNDING`.
+        """
         across = 1 - lines_are_columns  # the axis along which a line lies
         kept = slice(line, line + scores.shape[1 - across])
-        bar = np.nextafter(self.scores[kept, -1], np.float32(np.inf))  # what equals the last kept comes too late
+        slack = np.float32(0 if exact is None else _ROUNDING)
+        bar = np.nextafter(self.scores[kept, -1], np.float32(np.inf)) - slack  # what equals the last kept is too late
         hits = np.flatnonzero(scores >= np.expand_dims(bar, across))
         if len(hits) > _MANY * self._k * len(bar):  # of a first block all are hits, but only k can stay
             k = min(self._k, scores.shape[across])
-            bar = np.maximum(bar, np.partition(scores, -k, axis=across).take(-k, axis=across))
+            bar = np.maximum(bar, np.partition(scores, -k, axis=across).take(-k, axis=across) - slack)
             hits = np.flatnonzero(scores >= np.expand_dims(bar, across))
         if len(hits):
             places = np.divmod(hits, scores.shape[1])
-            self._merge(line + places[1 - across], column + places[across], scores[places])
+            found = scores[places] if exact is None else exact(*places)
+            self._merge(line + places[1 - across], column + places[across], found)
 
     def _merge(self, lines: Ints, columns: Ints, scores: Floats) -> None:
         """Let scores of some lines, those of equal lines in the order of their columns, compete with what is kept."""
@@ -171,6 +200,18 @@ class TopK:
         best = order[first[:, None] + np.arange(self._k)]
         self.scores[touched] = scores[best]
         self.indices[touched] = columns[best]
+
+
+def _products(a: Floats, b: Floats, rows: Ints, columns: Ints) -> Floats:
+    """Inner products of rows of `a` with rows of `b`, those of equal rows equal to the bit.
+
+    The entries of one large product may differ by rounding, by the place of a row in it and by the number of rows.
+    """
+    found = np.empty(len(rows), np.float32)
+    for first in range(0, len(rows), _PAIRS):
+        pairs = slice(first, first + _PAIRS)
+        np.einsum("nd,nd->n", a[rows[pairs]], b[columns[pairs]], out=found[pairs])
+    return found
 
 
 class BlockProduct:
@@ -197,6 +238,10 @@ def unit_rows(vectors: ArrayLike) -> Floats:
         norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
     if not np.isfinite(norms).all():
         raise ValueError("vectors hold numbers that are not finite, or too large to be squared; encode the texts again")
+    tiny = np.flatnonzero(norms < _TINY)
+    tiny = tiny[rows[tiny].any(axis=1)]
+    rows[tiny] /= np.abs(rows[tiny]).max(axis=1, keepdims=True, initial=0)
+    norms[tiny] = np.sqrt(np.einsum("nd,nd->n", rows[tiny], rows[tiny]))
     rows /= np.where(norms > 0, norms, np.float32(1))[:, None]
     return rows
 

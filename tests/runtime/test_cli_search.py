@@ -91,7 +91,7 @@ def test_options_of_words_and_scores_and_a_query_with_a_dash(run: Runner, made: 
     assert run(*search, "Boris", "-k", 1)[1].split("\t")[1] == "1"
     assert run(*search, exact, "-k", 1, "--no-words")[1] == f"1.0000\t1\t{exact}\n"
     assert run(*search, exact, "--least", "0.99")[1].count("\n") == 1
-    assert_refused(run(*search, exact, "--least", 9), "no line has a score of 9.0 or more; give a lower --least")
+    assert_refused(run(*search, exact, "--least", 9), "no line has a score of 9.0 or more; lower --least")
     assert json.loads(run(*search, exact, "--least", 9, "--json")[1])["hits"] == []
     code, out, err = run(*search, "-Anna sees Boris.")
     assert (code, out) == (2, "") and "A query that begins with - stands after --, as in -- QUERY." in err

@@ -29,6 +29,21 @@ def test_blocks_change_nothing(sizes: tuple[int, int, int, int], seed: int) -> N
     assert all(len(set(row)) == len(row) for row in indices.tolist())
 
 
+@pytest.mark.parametrize("count", [1000, 5000])
+def test_equal_rows_come_in_their_order_for_any_number_of_queries(count: int) -> None:
+    random = np.random.default_rng(0)
+    rows = np.tile(random.normal(size=384), (count, 1))
+    others = random.normal(size=(count, 384))
+    rows[::7] = others[::7]
+    equal = np.flatnonzero(np.arange(count) % 7)
+    for queries in range(1, 68):
+        asked = rows[1] + random.normal(size=(queries, 384))
+        indices, scores = nearest(asked, rows, 20)
+        assert (indices == equal[:20]).all(), queries
+        assert (scores == scores[:, :1]).all()
+        assert np.array_equal(scores, np.concatenate([nearest(query, rows, 20)[1] for query in asked]))
+
+
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
 def test_files_are_read_in_blocks(tmp_path: Path, precision: str) -> None:
     vectors = (20 * np.random.default_rng(0).normal(size=(50, 4))).astype(precision)
@@ -53,6 +68,8 @@ def test_cosines_and_nearest_by_hand() -> None:
     assert np.allclose(cosines, np.array([[1, 0], [0.6, -0.8], [0, 0]])) and cosines.dtype == np.float32
     assert vectors.tolist() == [[1, 0], [3, 4], [0, 0]]  # as they were
     assert cosine_similarity([3.0, 4.0], [3.0, 4.0]).shape == (1, 1)
+    short = np.array([[3e-30, 4e-30], [1e-44, 0], [0, 0]])  # their squares are 0 in float32
+    assert np.allclose(cosine_similarity(short, [[1, 0]]), [[0.6], [1], [0]])
     half = np.full((1, 4), 300, np.float16)  # their squares overflow float16
     assert cosine_similarity(half, half)[0, 0] == pytest.approx(1)
     for block in (1, 2, 3, 100):  # of equal cosines the lower index

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from xsent.errors import DataError, XsentError, require_extra
-from xsent.files.atomic import as_data_error, atomic_file, open_to_write
+from xsent.files.atomic import as_data_error, as_write_error, atomic_file, open_to_write
 from xsent_train.data.batches import Batch, Batches
 from xsent_train.data.corpus import Corpus, chunks
 from xsent_train.devices import average, on_first_rank
@@ -171,7 +171,10 @@ class StageLoop:
         stage = self.stage
         scores = self._scores = self.validation.measure(self.model.encoder)
         line = json.dumps({"stage": stage.name, "step": done, **self._losses, **scores}) + "\n"
-        with open_to_write(self.log, flags=os.O_APPEND) as log:
+        with (
+            as_write_error(self.log, "make room and run the same command again, it resumes from the last checkpoint"),
+            open_to_write(self.log, flags=os.O_APPEND) as log,
+        ):
             log.write(line.encode())
         losses = "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
         found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"

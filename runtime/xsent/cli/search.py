@@ -121,7 +121,8 @@ def search(
         if not name:
             raise DataError(f"{source}: empty; expected one query a line")
         if not (source or hits or as_json):
-            raise DataError(f"no line has a score of {least} or more; give a lower --least")
+            reason = "it has no lines" if least is None else f"no line has a score of {least} or more; lower --least"
+            raise DataError(f"{index}: {reason}")
 
 
 def _answers(

@@ -68,6 +68,8 @@ def one_line_errors() -> Iterator[None]:
         _drop_stdout()
         reason = error.strerror or str(error)
         _exit(f"{error.filename}: {reason}" if error.filename else reason, FAILED)
+    except MemoryError:
+        _exit("there is not enough memory for this; close other programs, or give it less at once", FAILED)
     except (XsentError, ValueError, TypeError) as error:
         _exit(str(error), FAILED)
 

@@ -7,10 +7,10 @@ was stopped can be resumed.
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from xsent.bundle import same_space
 from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import (
     as_data_error,
+    as_write_error,
     atomic_file,
     cut,
     explain_write_errors,
@@ -139,10 +140,17 @@ def map_rows(vectors: Iterable[Any], note: VectorMeta) -> NDArray[Any]:
             vector = np.array(row, dtype)
             if vector.shape != (width,):
                 raise ValueError(f"row {number:,}: {list(vector.shape)} numbers, expected {width}")
-            file.write(vector.data)
-        file.flush()
+            with _in_temporary_folder():
+                file.write(vector.data)
+        with _in_temporary_folder():
+            file.flush()
         rows = file.tell() // (dtype.itemsize * width)
         return np.memmap(file, dtype, "r", shape=(rows, width)) if rows else np.empty((0, width), dtype)
+
+
+def _in_temporary_folder() -> AbstractContextManager[None]:
+    """Name the folder of temporary files in errors of writing one, which has no name."""
+    return as_write_error(Path(gettempdir()), "make room, or set TMPDIR to another place")
 
 
 class RowWriter:
