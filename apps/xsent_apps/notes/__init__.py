@@ -50,6 +50,7 @@ class Notes:
             raise DataError(f"{folder}: not a folder; expected one with notes")
         self.folder = folder
         self.index = index or folder / INDEX
+        refuse_links(self.index)
         self._max_bytes = max_bytes
         self._opened: SearchIndex | None = None  # if the last update has not changed the index
         self._begin()

@@ -140,11 +140,7 @@ def open_to_write(path: Path, permissions: int = 0o666, *, flags: int = 0, buffe
     Raises:
         DataError: It is a link, a folder, a pipe or a device.
     """
-    handle = _open_without_links(path, os.O_RDWR | os.O_CREAT | flags, permissions)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise DataError(f"{path}: not a regular file, so it is not written; remove it, or choose another name")
-    return open(handle, "r+b", buffering)
+    return open(_open_without_links(path, os.O_RDWR | os.O_CREAT | flags, permissions), "r+b", buffering)
 
 
 def cut(path: Path, size: int) -> None:
@@ -169,15 +165,24 @@ def _link_error(path: Path) -> DataError:
 
 
 def _open_without_links(path: Path, flags: int, permissions: int = 0o666) -> int:
-    """The handle of a file or folder; a link is refused, and a pipe without a reader does not block."""
+    """The handle of a file or folder; raises DataError for a link, a pipe or a device, which does not block."""
     try:
-        return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, permissions)
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, permissions)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _link_error(path) from error
         if error.errno in (errno.EISDIR, errno.ENXIO):
-            raise DataError(f"{path}: not a regular file, so it is not written; choose another name") from error
+            raise _irregular_error(path) from error
         raise
+    kind = os.fstat(handle).st_mode
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        os.close(handle)
+        raise _irregular_error(path)
+    return handle
+
+
+def _irregular_error(path: Path) -> DataError:
+    return DataError(f"{path}: not a regular file, so it is not written; remove it, or choose another name")
 
 
 def to_json(content: Mapping[str, object] | Sequence[object]) -> bytes:
