@@ -134,6 +134,7 @@ class NormalizedBlocks:
     def block(self, start: int, size: int) -> Floats:
         """Rows `start` to `start + size`, or as many as there are."""
         where = slice(start, start + size)
+        _check_mapped(self._vectors)
         unit = unit_rows(self._vectors[where if self._rows is None else self._rows[where]])
         _forget_pages(self._vectors)
         return unit
@@ -266,11 +267,22 @@ def check_same_dim(a: int, b: int) -> None:
         raise ValueError(f"vectors of {a} and of {b} dimensions cannot be compared")
 
 
+def _map_of(vectors: NDArray[Any]) -> mmap.mmap | None:
+    """The map of an array that is mapped into memory."""
+    base: object = vectors
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def _check_mapped(vectors: NDArray[Any]) -> None:
+    """Raises ValueError if a mapped file was cut: the system ends a process that reads what is no longer there."""
+    mapped = _map_of(vectors)
+    if mapped is not None and mapped.size() < len(mapped):
+        raise ValueError(f"the file of {len(vectors):,} vectors was cut while it was open; open it again")
+
+
 def _forget_pages(vectors: NDArray[Any]) -> None:
     """Stop holding what was read of a file: its pages would count as ours until memory is short."""
-    if isinstance(vectors, np.memmap) and vectors.mode == "r":
-        base: object = vectors
-        while isinstance(base, np.ndarray):
-            base = base.base
-        if isinstance(base, mmap.mmap):
-            base.madvise(mmap.MADV_DONTNEED)
+    if isinstance(vectors, np.memmap) and vectors.mode == "r" and (mapped := _map_of(vectors)):
+        mapped.madvise(mmap.MADV_DONTNEED)

@@ -152,6 +152,13 @@ def test_a_query_that_does_not_end_is_damage(made: Path, monkeypatch: pytest.Mon
     raises(DataError, r"\.db: damaged \(interrupted\)", SearchIndex, made)
 
 
+def test_an_index_that_is_cut_while_it_is_open_is_an_error(path: Path) -> None:
+    index, numbers = replayed(path, np.random.default_rng(0).normal(size=(4100, 64)))
+    os.truncate(path / "vectors.f16", 99)
+    raises(DataError, "vectors.f16: was cut while it was open", index.search, numbers, ["3"])
+    raises(DataError, "vectors.f16: was cut while it was open", index.verify)
+
+
 def test_empty_lines_keep_their_numbers_and_find_nothing(made: Path, encoder: SentenceEncoder) -> None:
     index = SearchIndex(made)
     (hits,) = index.search(encoder, ["Anna"], k=10**12)

@@ -1,5 +1,6 @@
 """Cosine and exact neighbours, int8 and packed signs."""
 
+import os
 from operator import itemgetter
 from pathlib import Path
 
@@ -60,6 +61,15 @@ def test_files_are_read_in_blocks(tmp_path: Path, precision: str) -> None:
     private[1] = [0, 5, 0, 0]  # what was written to it is kept
     rows = NormalizedBlocks(private)
     assert rows.block(1, 1).tolist() == rows.block(1, 1).tolist() == [[0, 1, 0, 0]]
+
+
+def test_a_file_that_is_cut_while_it_is_open_is_an_error(tmp_path: Path) -> None:
+    for suffix, mapped in ((".npy", lambda path: np.load(path, mmap_mode="r")), (".f32", None)):
+        path = tmp_path / f"a{suffix}"
+        (np.save if mapped else lambda path, rows: rows.tofile(path))(path, np.ones((5000, 64), np.float32))
+        rows = mapped(path) if mapped else np.memmap(path, np.float32, "r", shape=(5000, 64))
+        os.truncate(path, 300_000)
+        raises(ValueError, "the file of 5,000 vectors was cut while it was open", nearest, rows[0], rows)
 
 
 def test_cosines_and_nearest_by_hand() -> None:

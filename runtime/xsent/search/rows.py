@@ -35,12 +35,14 @@ class Float16Rows:
         """Rows from `start` on, in blocks [b, D]; each block is overwritten by the next."""
         wide = np.empty((BLOCK, self._rows.shape[1]), np.float32)
         for first in range(start, len(self._rows), BLOCK):
+            self._check_length()
             stored = self._rows[first : first + BLOCK]
             yield self._normalized(stored, wide[: len(stored)])
             self.let_go()
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some rows [r, D]."""
+        self._check_length()
         wide = np.empty((len(rows), self._rows.shape[1]), np.float32)
         for first in range(0, len(rows), _TAKEN):
             if first:  # the system maps some pages around each one that is read
@@ -50,13 +52,19 @@ class Float16Rows:
         return wide
 
     def stored(self, row: int) -> NDArray[np.float16]:
-        """One row [D] as it lies on disk."""
+        """One row [D] as it is on the disk."""
+        self._check_length()
         stored: NDArray[np.float16] = self._rows[row].copy()
         return stored
 
     def let_go(self) -> None:
         """Free the pages that were read; otherwise they count as ours until memory is short."""
         self._map.madvise(mmap.MADV_DONTNEED)
+
+    def _check_length(self) -> None:
+        """Raises DataError if the file was cut: the system ends a process that reads what is no longer there."""
+        if self._map.size() < len(self._map):
+            raise DataError(f"{self._file}: was cut while it was open; replace an index as a whole folder")
 
     def _normalized(self, stored: NDArray[np.float16], wide: NDArray[np.float32]) -> NDArray[np.float32]:
         if np.bitwise_or.reduce(stored.view(np.uint16), axis=None) & _TWO:
