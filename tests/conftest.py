@@ -6,6 +6,9 @@ where another run with the same XSENT_MINI_BUNDLE left it, and are skipped other
 
 from __future__ import annotations
 
+import home  # first: libraries read the environment when they are imported
+
+# isort: split
 import os
 import re
 import socket
@@ -50,6 +53,10 @@ settings.register_profile("long", max_examples=1000, deadline=20_000)  # millise
 settings.load_profile("short")
 
 os.environ.pop("PYTEST_XDIST_WORKER", None)  # pytest-benchmark refuses to run in processes that have it
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(home)
 
 
 def sentences(language: str) -> list[str]:

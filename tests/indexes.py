@@ -34,10 +34,6 @@ class Replay:
         """Of its vectors, which lie in one space."""
         return self.fingerprint
 
-    def correct_spelling(self, text: str) -> str:
-        """A number has none."""
-        return text
-
     def rarity(self, keys: tuple[str, ...]) -> float:
         """All are rare."""
         return 1

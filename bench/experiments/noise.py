@@ -18,7 +18,6 @@ from xsent.cli.terminal import one_line_errors
 from xsent.encoder import SentenceEncoder, UnknownTextWarning
 from xsent.files.text import read_fields
 from xsent.precision import Vectors
-from xsent.search.index import query_vectors
 from xsent_bench.report import Table
 
 Noise = Callable[[str, random.Random], str]
@@ -122,7 +121,7 @@ def noise(
     languages: Annotated[str, typer.Option(help="Languages of the noisy texts, commas between.")] = "fr,de,pt,ru",
     lines: Annotated[int, typer.Option(min=2, help="Pairs of each language.")] = 200,
 ) -> None:
-    """Measure what noise of mails, chats, logs, scans and exports costs: as it is, as a query, and with --clean.
+    """Measure what noise of mails, chats, logs, scans and exports costs, as it is and with --clean.
 
     P@1 of noisy sentences, whose translations are looked for among clean ones in English; a table in Markdown.
     """
@@ -131,7 +130,6 @@ def noise(
     plain, clean = (SentenceEncoder(bundle, clean=clean) for clean in (False, True))
     ways = {
         "": partial(plain.encode, on_long="split"),
-        ", query": partial(query_vectors, plain),
         ", --clean": partial(clean.encode, on_long="split"),
     }
     texts = {}

@@ -283,14 +283,6 @@ class SentenceEncoder:
         """Number of tokens of a sentence, of which `max_length` are read at once; 0 without text."""
         return len(self._tokenizer.encode(sentence))
 
-    def correct_spelling(self, text: str) -> str:
-        """A text with the accents that its writer had no keys for ("fuer"), and with typing errors corrected.
-
-        Only words that the model knows, and that are far likelier, take the place of others. `SearchIndex.search`
-        does this with queries.
-        """
-        return self._tokenizer.correct_spelling(text)
-
     def rarity(self, keys: Iterable[str]) -> float:
         """How rare a word with these keys (`xsent.words`) is in the model's languages: 0 for "the", 1 for a name."""
         return self._tokenizer.rarity(keys)

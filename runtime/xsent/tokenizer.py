@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import cached_property
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,7 @@ from xsent.clean import clean_text, remove_format
 from xsent.errors import BundleError
 from xsent.words import word_keys
 
-_WORD = re.compile("[a-z]+", re.IGNORECASE)
-_OTHER_LETTER = re.compile("[^\\W\\d_a-zA-Z]|[\u0300-\u036f]")  # than ASCII's, or an accent alone; "¿" is none
 _ACCENTED = re.compile("(?=.*[ß-\u024f])[a-zß-\u024f]+")
-_UNKNOWN = (float("-inf"), "")  # log-probability of a word that is no piece
-_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-_ALPHABETS = (
-    frozenset("abcdefghijklmnopqrstuvwxyzßàáâãäçèéêëìíîïñòóôõöùúûüœ"),
-    frozenset("абвгдежзийклмнопрстуфхцчшщъыьэюяё"),
-)
-_ERROR = 8.0  # how much likelier the word must be, in natural logarithms, than the letters that stand there
 _FREQUENT, _RARE = -8.0, -12.0  # log-probabilities, natural, of words that are as good as everywhere, and of rare ones
 
 # Languages whose text `expected_tokens` was measured on (docs/choosing.md).
@@ -98,22 +90,11 @@ class Tokenizer:
         """Whether the pieces [T] have more unknown characters than known pieces."""
         return bool(self._unknown_weight[ids].sum() > 0)
 
-    def correct_spelling(self, text: str) -> str:
-        """A text as its writer may have meant it: accents and umlauts put back, typing errors corrected.
-
-        Accents are put back into words that are likelier with them ("fuer", "perche"), in a text that has none. Then a
-        word becomes the likeliest one that differs from it in one letter, or in the order of two, if the model's
-        vocabulary has that word and it is far likelier ("invocie"): the noisy channel of Kernighan, Church & Gale 1990
-        with one probability for all errors.
-        """
-        restored = text if _OTHER_LETTER.search(text) else _WORD.sub(self._likelier, text)
-        return _LONG_WORD.sub(self._corrected, restored)
-
     def rarity(self, keys: Iterable[str]) -> float:
         """How rare a word with these keys (`word_keys`) is in the languages of the model: 0 for "the", 1 for a name."""
         if any(map(str.isdigit, "".join(keys))):
             return 1
-        likeliest = max(max(self._score(key), self._accented.get(key, _UNKNOWN)[0]) for key in keys)
+        likeliest = max(max(self._known.get(key, -inf), self._accented.get(key, -inf)) for key in keys)
         return min(max((_FREQUENT - likeliest) / (_FREQUENT - _RARE), 0), 1)
 
     @cached_property
@@ -124,41 +105,10 @@ class Tokenizer:
         return {piece[1:]: float(score) for piece, score in pieces if piece.startswith("▁")}
 
     @cached_property
-    def _accented(self) -> dict[str, tuple[float, str]]:
-        """The likeliest piece that is a word with accents, by its spellings without; first its log-probability."""
-        found: dict[str, tuple[float, str]] = {}
+    def _accented(self) -> dict[str, float]:
+        """The same of words with accents, by their spellings without; of several words the likeliest."""
+        found: dict[str, float] = {}
         for word in filter(_ACCENTED.fullmatch, self._known):
             for key in next(word_keys(word), ()):
-                found[key] = max(found.get(key, _UNKNOWN), (self._known[word], word))
+                found[key] = max(found.get(key, -inf), self._known[word])
         return found
-
-    def _likelier(self, found: re.Match[str]) -> str:
-        word = found[0].lower()
-        score, accented = self._accented.get(word, _UNKNOWN)
-        return accented if score > self._score(word) else found[0]
-
-    def _corrected(self, found: re.Match[str]) -> str:
-        word = found[0].lower()
-        letters = max(_ALPHABETS, key=lambda letters: sum(letter in letters for letter in word))
-        if letters.isdisjoint(word) or self._score(word) > _RARE:
-            return found[0]
-        own = sum(map(self._processor.get_score, self._processor.encode(word)))
-        others = self._known.keys() & _one_error_away(word, letters)
-        likeliest = max(((self._known[other], other) for other in others), default=_UNKNOWN)
-        # Accents are forgotten more often than letters.
-        score, likely = self._accented.get(word, likeliest)
-        return likely if score > own + _ERROR else found[0]
-
-    def _score(self, word: str) -> float:
-        """Log-probability of a word that is one piece."""
-        return self._known.get(word, _UNKNOWN[0])
-
-
-def _one_error_away(word: str, letters: Iterable[str]) -> set[str]:
-    """A word with a letter less, more or exchanged, or with two neighbours in the other order."""
-    cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
-    missing = {before + after[1:] for before, after in cuts if after}
-    swapped = {before + after[1] + after[0] + after[2:] for before, after in cuts if len(after) > 1}
-    other = {before + letter + after for before, after in cuts for letter in letters}
-    exchanged = {before + letter + after[1:] for before, after in cuts if after for letter in letters}
-    return (missing | swapped | other | exchanged) - {word}

@@ -10,7 +10,7 @@ try {
   const ids = texts.map((text) => tokenizer.encode(text));
   const unknown = ids.map((pieces) => tokenizer.mostlyUnknown(pieces));
   const [keys, words] = [texts.map((text) => [...wordKeys(text)]), texts.map((text) => tokenizer.wordsOf(text))];
-  console.log(JSON.stringify({ ids, unknown, keys, words, corrected: texts.map((text) => tokenizer.correctSpelling(text)) }));
+  console.log(JSON.stringify({ ids, unknown, keys, words }));
 } catch (error) {
   console.log(JSON.stringify({ error: error.message }));
 }

@@ -77,19 +77,16 @@ def test_words_are_those_of_python() -> None:
         "MANANA",
         "Die Strasse in Köln",
         "the cat of 1999, Sato",
-        "teh invocie is misisng",
-        "Где мой велоспед?",
+        "Где мой велосипед?",
     ]
     texts = [*typed, *(piece[1:] for piece in pieces if piece.startswith("▁")), *multilingual(500), *odd_texts()]
     answer = in_node(builtin_path() / "sentencepiece.model", texts)
-    for text, keys, words, corrected in zip(texts, answer["keys"], answer["words"], answer["corrected"], strict=True):
+    for text, keys, words in zip(texts, answer["keys"], answer["words"], strict=True):
         expected = [*word_keys(text)]
         # Cherokee has small letters in JavaScript and large ones in Python when case is ignored.
         assert [[key.lower() for key in word] for word in expected] == [[key.lower() for key in word] for word in keys]
-        assert corrected == tokenizer.correct_spelling(text)
         rare = {word[0].lower(): rarity for word in expected if (rarity := tokenizer.rarity(word))}
         assert {word["keys"][0]: word["rarity"] for word in words} == rare
-    assert answer["corrected"][:2] == ["schlüssel für die tür", "perché e così?"]
 
 
 @pytest.mark.parametrize(

@@ -72,15 +72,6 @@ def say_nothing_close(hits: Sequence[Hit]) -> str:
     return f"Nothing is really close to that: the best score is {hits[0].score:.2f}, unrelated texts reach {CLOSE}."
 
 
-def query_vectors(encoder: "SentenceEncoder", queries: Sequence[str], space: str | None = None) -> Vectors:
-    """The vectors of queries [n, D], of any length: of one whose spelling can be corrected the sum of both forms."""
-    vectors = encoder.encode(queries, on_long="split", space=space)
-    corrected = {row: text for row, query in enumerate(queries) if (text := encoder.correct_spelling(query)) != query}
-    if corrected:
-        vectors[[*corrected]] += encoder.encode([*corrected.values()], on_long="split", space=space)
-    return vectors
-
-
 def search_file(
     file: VectorFile,
     encoder: "SentenceEncoder",
@@ -96,7 +87,8 @@ def search_file(
     """
     path = str(file.path)
     file.check_cosines(encoder.fingerprint_of(space))
-    rows, scores = nearest(query_vectors(encoder, queries, space)[:, : file.note.dim], file.rows, k)
+    vectors = encoder.encode(queries, on_long="split", space=space)
+    rows, scores = nearest(vectors[:, : file.note.dim], file.rows, k)
     scores[scores == 0] = -np.inf  # the cosine of an empty text
     kept = scores > -np.inf if least is None else scores >= least
     texts: dict[int, str] = {}
@@ -170,7 +162,7 @@ class SearchIndex:
         k = whole_number("k", k)
         self.state.check_fingerprint(encoder.fingerprint_of(space), self.path)
         queries = [clean_text(query) for query in queries] if self.state.clean else queries
-        vectors = query_vectors(encoder, queries, space)
+        vectors = encoder.encode(queries, on_long="split", space=space)
         rarity = encoder.rarity if words else None
         least = -np.inf if least is None else least
         try:

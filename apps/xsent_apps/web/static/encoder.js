@@ -48,14 +48,9 @@ export class Encoder {
     return { vector: ofLengthOne(total), windows, unknown: this.tokenizer.mostlyUnknown(ids) };
   }
 
-  /** A query: its words too, and where its spelling can be corrected the vector is the mean of both spellings. */
+  /** A query: its words too. */
   async encodeQuery(text) {
-    const encoded = await this.encode(text);
-    const words = this.tokenizer.wordsOf(text);
-    const corrected = this.tokenizer.correctSpelling(text);
-    if (corrected === text) return { ...encoded, words };
-    const other = await this.encode(corrected);
-    return { ...encoded, vector: ofLengthOne(encoded.vector.map((value, i) => value + other.vector[i])), words };
+    return { ...(await this.encode(text)), words: this.tokenizer.wordsOf(text) };
   }
 
   async #embed(ids) {

@@ -1,6 +1,6 @@
 // Text to piece ids, as SentencePiece does it: normalise by the model's own rules, then cut into the pieces that
 // are likeliest together (Kudo 2018, unigram language model). Reads sentencepiece.model, which is a protobuf. It also
-// knows how rare words are and which have accents, as xsent/tokenizer.py does.
+// knows how rare words are, as xsent/tokenizer.py does.
 
 import { removeFormat, wordKeys } from "./words.js";
 
@@ -8,10 +8,6 @@ const TYPE = { unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 };
 const SPACE = "▁";
 const UNKNOWN_PENALTY = 10; // SentencePiece's own: an unknown character costs so much more than the rarest piece
 
-const WORD = /[a-z]+/gi;
-const LONG_WORD = /[\p{L}\p{Nl}\p{No}]{4,}/gu;
-const ALPHABETS = ["abcdefghijklmnopqrstuvwxyzßàáâãäçèéêëìíîïñòóôõöùúûüœ", "абвгдежзийклмнопрстуфхцчшщъыьэюяё"];
-const ERROR = 8; // how much likelier a word must be, in natural logarithms, than the letters that stand there
 const ACCENTED = /^(?=.*[ß-\u024f])[a-zß-\u024f]+$/;
 const [FREQUENT, RARE] = [-8, -12]; // log-probabilities of words that are as good as everywhere, and of rare ones
 
@@ -65,37 +61,6 @@ export class Tokenizer {
     return ids.reduce((sum, id) => sum + this.strangeness[id], 0) > 0;
   }
 
-  /** Puts accents back ("fuer", "perche"), and corrects a word with one typing error ("invocie"). @param {string} text */
-  correctSpelling(text) {
-    const hasOthers = /(?![a-zA-Z])[\p{L}\p{Nl}\p{No}]|[\u0300-\u036f]/u.test(text); // its writer has accents
-    const restored = hasOthers ? text : text.replace(WORD, (word) => this.#likelier(word));
-    return restored.replace(LONG_WORD, (word) => this.#corrected(word));
-  }
-
-  #likelier(word) {
-    const accented = this.#accented().get(word.toLowerCase());
-    return accented && accented.score > this.#score(word.toLowerCase()) ? accented.word : word;
-  }
-
-  #corrected(written) {
-    const word = [...written.toLowerCase()];
-    const among = (letters) => word.filter((letter) => letters.includes(letter)).length;
-    const letters = ALPHABETS.reduce((best, one) => (among(one) > among(best) ? one : best));
-    if (!among(letters) || this.#score(word.join("")) > RARE) return written;
-    const { score, word: likeliest } = this.#accented().get(word.join("")) ?? this.#likeliest(oneErrorAway(word, letters));
-    const own = this.encode(word.join("")).reduce((sum, id) => sum + this.scores[id], 0);
-    return score > own + ERROR ? likeliest : written;
-  }
-
-  #likeliest(words) {
-    let best = { score: -Infinity, word: "" };
-    for (const word of words) {
-      const score = this.#score(word);
-      if (score > best.score || (score === best.score && word > best.word)) best = { score, word };
-    }
-    return best;
-  }
-
   /** The words of a query but those that are everywhere, with their keys and their rarity, from 0 to 1. @param {string} text */
   wordsOf(text) {
     const words = new Map(Array.from(wordKeys(text), (keys) => [keys[0], { keys, rarity: this.#rarity(keys) }]));
@@ -104,7 +69,7 @@ export class Tokenizer {
 
   #rarity(keys) {
     if (keys.some((key) => /\p{Nd}/u.test(key))) return 1;
-    const scores = keys.flatMap((key) => [this.#score(key), this.#accented().get(key)?.score ?? -Infinity]);
+    const scores = keys.flatMap((key) => [this.#score(key), this.#accented().get(key) ?? -Infinity]);
     return Math.min(Math.max((FREQUENT - Math.max(...scores)) / (FREQUENT - RARE), 0), 1);
   }
 
@@ -113,18 +78,15 @@ export class Tokenizer {
     return this.scores[this.known.get(SPACE + word)] ?? -Infinity;
   }
 
-  /** The likeliest piece that is a word with accents, by its spellings without. */
+  /** The same of words with accents, by their spellings without; of several words the likeliest. */
   #accented() {
     if (this.#accents) return this.#accents;
     this.#accents = new Map();
     for (const [piece, id] of this.known) {
       const word = piece.slice(1);
       if (piece[0] !== SPACE || !ACCENTED.test(word)) continue;
-      const score = this.scores[id];
       for (const key of wordKeys(word).next().value ?? []) {
-        const best = this.#accents.get(key);
-        const isBetter = !best || score > best.score || (score === best.score && word > best.word);
-        if (isBetter) this.#accents.set(key, { score, word });
+        this.#accents.set(key, Math.max(this.#accents.get(key) ?? -Infinity, this.scores[id]));
       }
     }
     return this.#accents;
@@ -267,20 +229,6 @@ function* fields(bytes) {
         throw new Error("This is no SentencePiece model; copy the whole bundle again.");
       }
       yield [key >>> 3, bytes.subarray(at, (at += length))];
-    }
-  }
-}
-
-/** A word with a letter less, more or exchanged, or with two neighbours in the other order. @param {string[]} word */
-function* oneErrorAway(word, letters) {
-  for (let at = 0; at <= word.length; at++) {
-    const [before, after] = [word.slice(0, at).join(""), word.slice(at)];
-    const rest = after.slice(1).join("");
-    if (after.length) yield before + rest;
-    if (after.length > 1 && after[0] !== after[1]) yield before + after[1] + after[0] + after.slice(2).join("");
-    for (const letter of letters) {
-      yield before + letter + after.join("");
-      if (after.length && letter !== after[0]) yield before + letter + rest;
     }
   }
 }
