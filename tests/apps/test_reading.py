@@ -280,7 +280,11 @@ def test_a_table_in_a_table_is_read_once(tmp_path: Path) -> None:
     inner = f"<w:tbl>{cell(paragraph('Day'))}{cell(paragraph('Monday'))}</w:tbl>"
     outer = f"<w:tbl>{cell(paragraph('Our plan') + inner + paragraph('is new.'))}</w:tbl>"
     document = f'<w:document xmlns:w="{WORD}"><w:body>{outer}{paragraph("It rains.")}</w:body></w:document>'
-    assert texts(tmp_path, office(word__document=document), "a.docx") == ["Our plan is new.", "Day: Monday", "It rains."]
+    assert texts(tmp_path, office(word__document=document), "a.docx") == [
+        "Our plan is new.",
+        "Day: Monday",
+        "It rains.",
+    ]
 
 
 @pytest.mark.parametrize("suffix", sorted({*READERS} - {".docx", ".odt", ".pdf", ".eml"}))

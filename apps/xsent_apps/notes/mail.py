@@ -2,9 +2,11 @@
 
 import codecs
 import re
+from collections.abc import Callable
 from email import message_from_bytes
 from email.message import EmailMessage, Message, MIMEPart
-from email.policy import EmailPolicy
+from email.policy import EmailPolicy, default
+from functools import lru_cache
 
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.source import Source, as_western
@@ -54,8 +56,13 @@ class _Policy(EmailPolicy):
             text = text[:_LONGEST_FIELD].rpartition(" ")[0] or text[:_LONGEST_FIELD]
         return name, text
 
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        """A field as an object; the kind of a part is asked for seven times."""
+        return _parsed(name, value)
+
 
 _POLICY = _Policy()
+_parsed: Callable[[str, str], str] = lru_cache(maxsize=32)(default.header_fetch_parse)
 
 
 def is_mail(content: bytes) -> bool:

@@ -61,13 +61,15 @@ class _Outline:
     """What stands above a block."""
 
     def __init__(self, about: Iterable[str]) -> None:
-        self._names = list[str]()  # of the whole file
+        names = list[str]()
         length = 0
-        for name in about:
+        for name in filter(None, about):
+            names.append(_shortened(_CONTROL.sub(" ", name), NAME_LENGTH))
+            length += len(names[-1])
             if length > CONTEXT_LENGTH:
                 break
-            self._names.append(_shortened(_CONTROL.sub(" ", name), NAME_LENGTH))
-            length += len(self._names[-1])
+        self._names = ", ".join(names)  # of the whole file
+        self._known = {name.casefold() for name in names}
         self._headings = dict[int, str]()  # by level
         self._lead = ""
         self._context: str | None = None  # None if it has changed
@@ -89,14 +91,11 @@ class _Outline:
     def context(self) -> str:
         """The names of the file, then the headings and the lead-in; what repeats is left out."""
         if self._context is None:
-            known = set[str]()
-            path = []
-            parts = (self._names, *([heading] for heading in self._headings.values()), [self._lead.rstrip(":： ")])
-            for names in parts:
-                new = [name for name in names if name and name.casefold() not in known]
-                known |= {name.casefold() for name in new}
-                path += [", ".join(new)] * bool(new)
-            self._context = _shortened(ABOVE.join(path), CONTEXT_LENGTH)
+            path = {"": self._names}  # by small letters
+            for name in (*self._headings.values(), self._lead.rstrip(":： ")):
+                if (small := name.casefold()) not in self._known:
+                    path.setdefault(small, name)
+            self._context = _shortened(ABOVE.join(filter(None, path.values())), CONTEXT_LENGTH)
         return self._context
 
 
