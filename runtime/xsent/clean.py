@@ -18,12 +18,16 @@ _FORMAT = re.compile(FORMAT)
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _QUOTED_PRINTABLE = re.compile(r"=[89A-F][0-9A-F]|=3D|=20|=\r?\n")
+# Characters of Windows' Western encoding, and their bytes: 0x80 to 0x9f.
+_WESTERN = {ord(sign): byte for byte in range(0x80, 0xA0) if (sign := bytes([byte]).decode("cp1252", "ignore"))}
 # Pairs of characters that the first two bytes of a character in UTF-8 give where they are read as one each.
 _MISREAD = re.compile(
     "[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]"
 )
 _BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
-_TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>|<!--.*?-->", re.I | re.S)
+_TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>", re.I)
+_COMMENT = re.compile("<!--.*?-->", re.S)
+_ENTITY = re.compile("&#[0-9]{100,};?")  # of no character; Python refuses to read numbers of thousands of digits
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
@@ -58,7 +62,7 @@ def clean_text(text: str) -> str:
     marks that are repeated. Removed: tags, colours of terminals, control characters, marks of Markdown and of
     quotations, addresses, emoji, quotation marks around the text; times, names, levels and numbers before it.
     """
-    cleaned = _repaired(text)
+    cleaned = _without_comments(_repaired(text))
     for pattern, replacement in (
         (_BLOCK_TAG, " "),
         (_TAG, ""),
@@ -69,12 +73,14 @@ def clean_text(text: str) -> str:
         (_LETTERS, r"\1"),
         (_PUNCTUATION, r"\1"),
         (_EMOJI, ""),
+        (_ENTITY, "\ufffd"),
     ):
         cleaned = pattern.sub(replacement, cleaned)
     cleaned = html.unescape(cleaned).translate(_QUOTES)
-    while head := _HEAD.match(cleaned):
-        cleaned = cleaned[head.end() :]
-    cleaned = cleaned.strip()
+    start = 0
+    while head := _HEAD.match(cleaned, start):
+        start = head.end()
+    cleaned = cleaned[start:].strip()
     if len(cleaned) > 2 and cleaned[0] == cleaned[-1] == '"':
         cleaned = cleaned[1:-1].strip()
     return cleaned if any(map(str.isalnum, cleaned)) else text
@@ -92,5 +98,11 @@ def _repaired(text: str) -> str:
     if _MISREAD.search(text):
         with suppress(UnicodeError):  # not all of it was misread
             # The bytes that give these characters in Windows' Western encoding, or in Latin-1 where that has none.
-            text = b"".join(sign.encode("latin-1" if ord(sign) < 256 else "cp1252") for sign in text).decode()
+            text = text.translate(_WESTERN).encode("latin-1").decode()
     return _CONTROL.sub("", text)
+
+
+def _without_comments(text: str) -> str:
+    """A text without the comments of HTML. What begins after the last end has none, and is not searched for one."""
+    end = text.rfind("-->") + len("-->")
+    return _COMMENT.sub("", text[:end]) + text[end:] if "<!--" in text else text

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from typing import Literal
 
 from xsent.clean import remove_format
 
@@ -15,7 +16,13 @@ SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "
 # Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
 _SCRIPTS = "\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
 _LETTER = f"[^\\W_{''.join(_SCRIPTS)}]"
-_RUN = re.compile("|".join([*(f"([{script}]+)" for script in _SCRIPTS), f"{_LETTER}(?:{_LETTER}|[\u0300-\u036f])*"]))
+_WORD = f"{_LETTER}++(?:[\u0300-\u036f]+{_LETTER}*+)*+"  # possessive: a long word needs no memory
+_RUN = re.compile("|".join([*(f"([{script}]+)" for script in _SCRIPTS), _WORD]))
+
+# Unicode's normal forms sort a run of combining marks in quadratic time. Text that is safe to normalize has at most 30
+# in a row (Unicode Standard Annex 15, "stream-safe"). All of them are in \W, but for two of half-width kana.
+_MOST_MARKS = 30
+_MAYBE_MARKS = re.compile(f"[\\W\uff9e\uff9f]{{{_MOST_MARKS + 1},}}")
 
 
 def word_keys(text: str) -> Iterator[tuple[str, ...]]:
@@ -26,7 +33,7 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
     """
     folded = _SELECTORS.sub("", remove_format(text)).casefold()
     if not folded.isascii():
-        folded = unicodedata.normalize("NFKC", folded).casefold()
+        folded = _normalize("NFKC", folded).casefold()
     for found in _RUN.finditer(folded):
         word = found[0]
         if found.lastindex:
@@ -49,5 +56,21 @@ def has_words(text: str) -> bool:
 
 def without_accents(text: str) -> str:
     """A text in small letters without accents and other marks on its letters; kana and й keep theirs."""
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFD", text.translate(_LETTERS)))
+    plain = _ACCENTS.sub("", _normalize("NFD", text.translate(_LETTERS)))
     return unicodedata.normalize("NFC", plain)
+
+
+def _normalize(form: Literal["NFD", "NFKC"], text: str) -> str:
+    """A normal form of a text, without the combining marks that are more than a letter can have."""
+    return unicodedata.normalize(form, _MAYBE_MARKS.sub(_limited, text) if len(text) > _MOST_MARKS else text)
+
+
+def _limited(found: re.Match[str]) -> str:
+    """The characters that were found; of the combining marks in a row only the first."""
+    kept = []
+    marks = 0
+    for sign in found[0]:
+        marks = marks + 1 if unicodedata.combining(unicodedata.normalize("NFKD", sign)[0]) else 0
+        if marks <= _MOST_MARKS:
+            kept.append(sign)
+    return "".join(kept)

@@ -1,8 +1,12 @@
 """Mails as lines of Markdown, with the standard library."""
 
+import codecs
 import re
-from email import message_from_bytes, policy
-from email.message import EmailMessage, MIMEPart
+from collections.abc import Callable
+from email import message_from_bytes
+from email.message import EmailMessage, Message, MIMEPart
+from email.policy import EmailPolicy, default
+from functools import lru_cache
 
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.source import Source, as_western
@@ -10,7 +14,6 @@ from xsent_apps.notes.source import Source, as_western
 _MBOX = re.compile(rb"(?:\A|(?<=\n\n))From [^\n]*\n")  # before each mail
 _FIELD = re.compile(rb"[A-Za-z-]+:[ \t]")
 _HEAD = re.compile(rb"^(from|to|subject|date|received|mime-version):[ \t]", re.IGNORECASE | re.MULTILINE)
-_WROTE = re.compile(r".{0,200}?\d.{0,200}:\s*$")  # "On Monday, 3 May, Anna wrote:" above a quotation
 _SENT_FROM = re.compile(
     r"(Sent from my|Von meinem|Gesendet von m|Envoyé de mon|Enviado d|Inviato da|Ver(zonden|stuurd) v|Отправлено с )"
     r".{0,40}$"
@@ -18,7 +21,48 @@ _SENT_FROM = re.compile(
 _PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of an answer's subject
 _FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
 _HEAD_LINE = re.compile(r"[^\W\d][^:：]{1,20}[:：]\s|-{4,}|_{8,}")  # of a mail below an answer, as Outlook puts it
+_NO_ENCODINGS = ("punycode", "idna")  # but ways to write the names of computers; decoding may take quadratic time
+_LONGEST_FIELD = 2000  # characters; the standard library takes quadratic time to parse one
+_LONGEST_WROTE = 400  # characters
+_DEEPEST = 20  # parts within parts, at most
 _UNSURE = ("us-ascii", "utf-8", "iso-8859-1")  # encodings that programs name which do not know theirs
+
+
+class _Part(EmailMessage):
+    """A mail, or a part of one. The deepest are read as text, for every line is compared with the ends of all parts."""
+
+    depth = 0
+
+    def attach(self, payload: Message | str) -> None:
+        """Add a part."""
+        assert isinstance(payload, _Part)  # the parser makes nothing else
+        payload.depth = self.depth + 1
+        super().attach(payload)
+
+    def get_content_type(self) -> str:
+        """The kind of the part."""
+        return super().get_content_type() if self.depth < _DEEPEST else "text/plain"
+
+
+class _Policy(EmailPolicy):
+    """The policy of the standard library with a limit to the length of a field."""
+
+    message_factory = _Part
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        """The name of a field and its text, cut between words."""
+        name, text = super().header_source_parse(sourcelines)
+        if len(text) > _LONGEST_FIELD:
+            text = text[:_LONGEST_FIELD].rpartition(" ")[0] or text[:_LONGEST_FIELD]
+        return name, text
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        """A field as an object; the kind of a part is asked for seven times."""
+        return _parsed(name, value)
+
+
+_POLICY = _Policy()
+_parsed: Callable[[str, str], str] = lru_cache(maxsize=32)(default.header_fetch_parse)
 
 
 def is_mail(content: bytes) -> bool:
@@ -29,9 +73,9 @@ def is_mail(content: bytes) -> bool:
 
 def read_mail(content: bytes) -> Source:
     """The text of a mail, without quoted replies and signature, below its subject; the sender names it."""
-    mail = message_from_bytes(content, policy=policy.default)
+    mail = message_from_bytes(content, policy=_POLICY)
     assert isinstance(mail, EmailMessage)
-    sender = " ".join(re.sub(r"<.*?>", "", str(mail.get("from", ""))).replace('"', "").split())
+    sender = " ".join(re.sub(r"<[^<>]*>", "", str(mail.get("from", ""))).replace('"', "").split())
     subject = " ".join(str(mail.get("subject", "")).split())
     lines = [(1, f"# {subject}"), (1, "")]
     if body := mail.get_body(("plain", "html")):
@@ -66,16 +110,18 @@ def _decoded(body: MIMEPart) -> str:
     if charset in _UNSURE and (text := as_western(content)):
         return text
     try:
-        return content.decode(charset, "replace")
+        is_text = codecs.lookup(charset).name not in _NO_ENCODINGS
+        return content.decode(charset if is_text else "utf-8", "replace")
     except LookupError:  # an encoding that nobody knows
         return content.decode("utf-8", "replace")
 
 
 def _without_head(lines: list[tuple[int, str]], subject: str) -> list[tuple[int, str]]:
     """A mail without the head of another one, known by its subject, and without that one if it is answered."""
-    bare = subject
-    while prefix := _PREFIX.match(bare):
-        bare = bare[prefix.end() :]
+    start = 0
+    while prefix := _PREFIX.match(subject, start):
+        start = prefix.end()
+    bare = subject[start:]
     for place, (_, line) in enumerate(lines):
         field = _PREFIX.match(line)
         if not (bare and field and line[field.end() :].strip().endswith(bare)):
@@ -93,15 +139,23 @@ def _without_head(lines: list[tuple[int, str]], subject: str) -> list[tuple[int,
 def _own(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """The lines that the sender has written; none in a mail that only quotes."""
     own = list[tuple[int, str]]()
+    written = list[tuple[int, bool]]()  # places of its lines that are not empty, and whether they announce a quotation
     for number, line in lines:
         if line.rstrip() == "--":
             break
         if _SENT_FROM.match(line):
             continue
         if line.startswith(">"):
-            last = next((place for place in range(len(own) - 1, -1, -1) if own[place][1].strip()), None)
-            if last is not None and _WROTE.match(own[last][1]):
-                del own[last:]
+            if written and written[-1][1]:
+                del own[written.pop()[0] :]
             continue
+        if line.strip():
+            written.append((len(own), _announces(line)))
         own.append((number, line))
-    return own if any(line.strip() for _, line in own) else []
+    return own if written else []
+
+
+def _announces(line: str) -> bool:
+    """Whether a line may be "On Monday, 3 May, Anna wrote:" above a quotation."""
+    text = line.rstrip()
+    return text.endswith(":") and len(text) <= _LONGEST_WROTE and bool(re.search(r"\d", text))

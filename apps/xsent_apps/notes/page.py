@@ -20,13 +20,14 @@ _CLASSES_WITHOUT_TEXT = re.compile(
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _ENDED_BY_THE_NEXT = {"li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr": {"tr", "td", "th"}}
 _ENDED_BY_THE_NEXT |= {"td": {"td", "th"}, "th": {"td", "th"}}
+_ENTITY = re.compile("&#[0-9]{100,};?")  # of no character; Python refuses to read numbers of thousands of digits
 _WITHIN_CELLS = frozenset(["p", "div", "br", "ul", "ol", "li"])  # others make a table one of layout
 
 
 def read_page(text: str) -> Source:
     """The visible text of a page. Raises AssertionError for some broken declarations."""
     page = _Page()
-    page.feed(text)
+    page.feed(_ENTITY.sub("\ufffd", text))
     if not page.rawdata.startswith("<"):  # a tag without end: browsers drop it, and close() takes quadratic time
         page.close()
     page.end_block()
@@ -41,6 +42,7 @@ class _Page(HTMLParser):
         self.lines: list[tuple[int, str]] = []
         self.title = ""
         self._block: list[str] = []
+        self._end = ""  # of the block: its last character that is no space
         self._mark = ""  # what begins the block in Markdown
         self._first = 1  # line on which the block begins
         self._open: list[tuple[str, bool]] = []  # tags, and whether their text counts
@@ -53,8 +55,7 @@ class _Page(HTMLParser):
         if tag in _INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
             self._block += " " * (tag not in _INLINE_TAGS and bool(self._block))
         elif tag == "dd" and self._mark == "- ":
-            self._block.append("" if "".join(self._block).rstrip().endswith(tuple("?!.:：？。")) else ":")
-            self._block.append(" ")
+            self._add(" " if self._end and self._end in "?!.:：？。" else ": ")
         elif tag in ("td", "th"):
             self._end_cell()
             self._is_header = self._is_header and tag == "th"
@@ -97,7 +98,7 @@ class _Page(HTMLParser):
         if not self._block and not self._row:
             before = data[: len(data) - len(data.lstrip())]
             self._first = self.getpos()[0] + before.count("\n")
-        self._block.append(data)
+        self._add(data)
 
     def end_block(self) -> None:
         """Keep the block, or the row of a table, as a line."""
@@ -113,9 +114,14 @@ class _Page(HTMLParser):
             self.lines += [(self._first, self._mark + text), (self._first, "")]
         self._mark = ""
 
+    def _add(self, text: str) -> None:
+        self._block.append(text)
+        self._end = text.rstrip()[-1:] or self._end
+
     def _take(self) -> str:
         text = " ".join("".join(self._block).split())
         self._block = []
+        self._end = ""
         return text
 
     def _end_cell(self) -> None:

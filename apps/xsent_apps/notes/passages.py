@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain, groupby, pairwise, zip_longest
 from typing import Literal, NamedTuple
 
@@ -11,14 +10,16 @@ Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 PASSAGE_LENGTH = 500  # characters; a longer passage is cut between two of its sentences
 SENTENCE_LENGTH = 5000  # characters; a longer "sentence", such as base64, is cut anywhere
 JOINED_LENGTH = 200  # characters; short neighbours are joined to so many (docs/lab/notes.md)
+NAME_LENGTH = 200  # characters; a longer heading, title or name of a column is cut between two words
+CONTEXT_LENGTH = 1000  # characters; every passage has its context, so that a long one would come many times
 ABOVE = " › "  # between the parts of a context
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a terminal would obey these
+# A terminal would obey these, or they are halves of characters.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
-_RULE = re.compile(r"\s*([-*_]\s*){3,}$")
 _ITEM = re.compile(r"^\s*([-*+•]|\d{1,3}[.)])\s")
 _IN_CONTENTS = re.compile(r"\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")  # leads to a heading of the file
 _FENCE = re.compile(r"\s*(```|~~~)")
@@ -26,7 +27,7 @@ _COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # alone in its paragraph
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _CELL = re.compile(r"(?<!\\)\|")
 _UNDER_HEADER = re.compile(r"[\s|:-]+$")
-_QUOTE = re.compile(r"^\s*(>\s?)+")
+_QUOTE = re.compile(r"^\s*(?:>\s?)++")  # possessive: it needs no memory
 _LETTER = re.compile(r"\w")
 _LEAD_LENGTH = 200  # characters; a longer paragraph that ends in a colon is more than a lead-in
 
@@ -56,52 +57,88 @@ class _Block(NamedTuple):
         return " ".join(line.strip() for _, line in self.lines)
 
 
-@dataclass
 class _Outline:
     """What stands above a block."""
 
-    about: list[str]  # names of the whole file
-    headings: dict[int, str] = field(default_factory=dict)  # by level
-    lead: str = ""
+    def __init__(self, about: Iterable[str]) -> None:
+        names = list[str]()
+        length = 0
+        for name in filter(None, about):
+            names.append(_shortened(_CONTROL.sub(" ", name), NAME_LENGTH))
+            length += len(names[-1])
+            if length > CONTEXT_LENGTH:
+                break
+        self._names = ", ".join(names)  # of the whole file
+        self._known = {name.casefold() for name in names}
+        self._headings = dict[int, str]()  # by level
+        self._lead = ""
+        self._context: str | None = None  # None if it has changed
 
     def enter(self, level: int, text: str) -> None:
         """Put a heading in the place of those of its level and below."""
-        self.headings = {upper: heading for upper, heading in self.headings.items() if upper < level} | {level: text}
-        self.lead = ""
+        self._headings = {upper: heading for upper, heading in self._headings.items() if upper < level}
+        self._headings[level] = _shortened(text, NAME_LENGTH)
+        self._lead = ""
+        self._context = None
 
-    def __str__(self) -> str:
+    def lead(self, text: str) -> None:
+        """Put a lead-in below the headings; an empty text takes it away."""
+        if text != self._lead:
+            self._lead = text
+            self._context = None
+
+    @property
+    def context(self) -> str:
         """The names of the file, then the headings and the lead-in; what repeats is left out."""
-        known = set[str]()
-        path = []
-        for names in (self.about, *([heading] for heading in self.headings.values()), [self.lead.rstrip(":： ")]):
-            new = [name for name in names if name and name.casefold() not in known]
-            known |= {name.casefold() for name in new}
-            path += [", ".join(new)] * bool(new)
-        return ABOVE.join(path)
+        if self._context is None:
+            path = {"": self._names}  # by small letters
+            for name in (*self._headings.values(), self._lead.rstrip(":： ")):
+                if (small := name.casefold()) not in self._known:
+                    path.setdefault(small, name)
+            self._context = _shortened(ABOVE.join(filter(None, path.values())), CONTEXT_LENGTH)
+        return self._context
 
 
 def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
-    """Passages of the lines of a file; `about` are names of the whole, such as its title."""
-    outline = _Outline([*about])
-    found = list(_blocks(lines))
-    alone = all(block.kind in ("heading", "end") for block in found)  # then headings are all the text that there is
-    places: list[tuple[str, int, _Block]] = []  # with context and page
+    """Passages of the lines of a file; `about` are names of the whole, such as its title.
+
+    Headings, names and contexts have at most `NAME_LENGTH` and `CONTEXT_LENGTH` characters.
+    """
+    for (context, _), group in groupby(_placed(lines, _Outline(about)), key=lambda place: place[:2]):
+        for joined in _joined(block for _, _, block in group):
+            yield from (Passage(line, text, context) for line, text in _cut(joined))
+
+
+def _placed(lines: Lines, outline: _Outline) -> Iterator[tuple[str, int, _Block]]:
+    """The blocks that are text, each with its context and the number of its page."""
+    blocks = _blocks(lines)
+    first = list[_Block]()
+    alone = True  # whether headings are all the text that there is
+    for each in blocks:
+        first.append(each)
+        if each.kind not in ("heading", "end"):
+            alone = False
+            break
     page = 0
-    for number, block in enumerate(found):
-        follower = found[number + 1] if number + 1 < len(found) else None
+    for block, follower in pairwise(chain[_Block | None](first, blocks, [None])):
+        assert block is not None
         if block.kind == "end":
             page += 1
         elif block.kind == "heading" and not alone:
             outline.enter(block.level, block.text)
+            if len(block.text) > NAME_LENGTH:  # nothing of it is lost
+                yield outline.context, page, block
         elif _leads(block, follower):
-            outline.lead = _ITEM.sub("", block.text, count=1)
+            outline.lead(_ITEM.sub("", block.text, count=1))
         else:
-            places.append((str(outline), page, block))
+            yield outline.context, page, block
             if block.kind == "text" or (follower and follower.kind != block.kind):
-                outline.lead = ""
-    for (context, _), group in groupby(places, key=lambda place: place[:2]):
-        for joined in _joined(block for _, _, block in group):
-            yield from (Passage(line, text, context) for line, text in _cut(joined))
+                outline.lead("")
+
+
+def _shortened(text: str, length: int) -> str:
+    """A text of at most so many characters, cut between two words."""
+    return text if len(text) <= length else f"{text[:length].rpartition(' ')[0] or text[: length - 1]}…"
 
 
 def headings_of(context: str) -> str:
@@ -178,7 +215,7 @@ def _blocks(lines: Lines) -> Iterator[_Block]:
             yield block
             block = _Block("text", 0, [])
         if mark == "header":
-            names = _cells(line)
+            names = [_shortened(name, NAME_LENGTH) for name in _cells(line)]
         elif mark == "row":
             block = _Block("row", 0, [(number, _row(_cells(line), names))])
         elif mark:
@@ -212,7 +249,7 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
         return "heading" if text else "", len(heading[1]), text
     if underline := _UNDERLINE.match(line):
         return "underline", 1 if underline[1][0] == "=" else 2, ""
-    if not line.strip() or _RULE.match(line) or _IN_CONTENTS.match(line):
+    if not line.strip() or _is_rule(line) or _IN_CONTENTS.match(line):
         return "", 0, ""
     if _ROW.match(line):
         if _UNDER_HEADER.match(line):
@@ -221,6 +258,12 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
     if _ITEM.match(line):
         return "item", 0, line
     return "code" if _COMMAND.match(line) else "text", 0, _QUOTE.sub("", line)
+
+
+def _is_rule(line: str) -> bool:
+    """Whether a line only separates, as `* * *` does."""
+    signs = "".join(line.split())
+    return len(signs) >= 3 and not signs.strip("-*_")
 
 
 def _cells(row: str) -> list[str]:

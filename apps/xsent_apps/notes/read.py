@@ -4,9 +4,11 @@ import codecs
 import gzip
 import re
 import zipfile
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from xsent.errors import MissingExtraError, in_one_line, require_extra
 from xsent_apps.notes.mail import is_mail, read_mail, read_mbox
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.passages import PAGE_END, Passage, passages
-from xsent_apps.notes.source import Source, as_western, read_unpacked
+from xsent_apps.notes.source import MOST_BYTES, Source, as_western, read_unpacked
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -25,9 +27,10 @@ _FIELD = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)")
 _NAMES = frozenset("title aliases alias tags tag keywords".split())  # fields that help to find a note
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
+_COMPOUND = re.compile(r"\b(\w{1,40})-(?=(\w{1,40}))")
 _HYPHENATED = re.compile(r"(\w{1,40})[-\u00ad\u2010][ \t]?\n[ \t]*(\w{1,40})")
 _BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a sign of a font for symbols
-_LEADER = re.compile(r"(\s?\.){5,}\s*\w+\s*$")  # ends a line of a table of contents
+_DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of those that lead to the number of a page
 _MARKDOWN = re.compile(r"(?=#{1,6}\s|={3}|-{3})")
 _NO_TEXT = frozenset((".pdf", ".docx", ".odt", ".eml", ".mbox"))  # or text that says its encoding itself
 _EDGE = 3  # lines at the top and the bottom of a page, where its number and the name of the text stand
@@ -35,17 +38,25 @@ _MOST_PAGES = 0.8  # the share of pages on which a line must stand to be dropped
 
 
 # Of .docx and .odt.
+_MOST_TAGS = 2_000_000  # of a text; a tag takes more memory than its bytes
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_PARAGRAPHS = (f"{_W}p", f"{_TEXT}p")
+_TABLES = (f"{_W}tbl", f"{_TABLE}table")
+_ROWS = (f"{_W}tr", f"{_TABLE}table-row")
+_CELLS = (f"{_W}tc", f"{_TABLE}table-cell")
+_HEADING = f"{_TEXT}h"
+_ITEM = f"{_TEXT}list-item"
+_WORDS = f"{_W}t"
 _SPACES = {f"{_W}tab", f"{_W}br", f"{_W}cr", f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"}
 _UNSEEN = {
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",  # repeats what stands before it
     *(f"{_W}delText", f"{_W}instrText"),
     *(f"{_TEXT}tracked-changes", f"{_TEXT}note-citation", f"{_OFFICE}annotation"),
 }
-_HEADING = re.compile(r"heading (\d)$|title$", re.IGNORECASE)
+_HEADING_STYLE = re.compile(r"heading (\d)$|title$", re.IGNORECASE)
 
 
 def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage]:
@@ -53,27 +64,30 @@ def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage
 
     A text that is not Unicode but looks like one in cp1252 is read as that; its path is added to `guessed`.
 
-    Raises DataError if the file cannot be read or is not what its name says, and MissingExtraError if a package that
-    reads it is not installed; the text names the file.
+    Raises DataError if the file cannot be read or is not what its name says, whatever happens meanwhile, and
+    MissingExtraError if a package that reads it is not installed; the text names the file.
     """
     suffix = kind_of(path)
+    is_packed = path.suffix.lower() == ".gz"
     try:
         content = path.read_bytes()
-        if path.suffix.lower() == ".gz":
+        if is_packed:
             content = read_unpacked(gzip.open(BytesIO(content)), "the text")
         if suffix not in _NO_TEXT and not is_mail(content) and (text := as_western(content)):
             content = text.encode()
             if guessed is not None:
                 guessed.append(path)
         source = READERS[suffix](content)
+        stem = path.stem.removesuffix(suffix) if is_packed else path.stem
+        return list(passages(source.lines, [stem, *source.about]))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or in_one_line(error)})") from error
     except (DataError, MissingExtraError) as error:
         raise type(error)(f"{path}: {error}") from error
+    except MemoryError as error:
+        raise DataError(f"{path}: takes more memory than there is; save the text in parts") from error
     except Exception as error:  # a parser of a damaged file raises anything
         raise DataError(f"{path}: not a {suffix} file that can be read ({in_one_line(error)})") from error
-    stem = path.stem.removesuffix(suffix) if path.suffix.lower() == ".gz" else path.stem
-    return list(passages(source.lines, [stem, *source.about]))
 
 
 def kind_of(path: Path) -> str:
@@ -150,19 +164,30 @@ def _read_pdf(content: bytes) -> Source:
         from pypdfium2 import PdfDocument  # type: ignore[import-untyped]  # it has no types
 
     with PdfDocument(content) as document:
-        texts = [_BULLET.sub("•", page.get_textpage().get_text_range()) for page in document]
-        pages = [text.replace("\ufffe", "-\n").splitlines() for text in texts]
+        pages = list[list[str]]()
+        length = 0
+        for page in document:
+            text = _BULLET.sub("•", page.get_textpage().get_text_range())
+            length += len(text)
+            if length > MOST_BYTES:  # one page may come many times
+                raise DataError(f"its pages have over {MOST_BYTES:,} characters; save the text in parts")
+            pages.append(text.replace("\ufffe", "-\n").splitlines())
         marks = [(mark.get_dest(), mark.get_title(), mark.level) for mark in document.get_toc()]
         titles = {(place.get_index(), _bare(title)): level for place, title, level in marks if place and _bare(title)}
     lines = list[tuple[int, str]]()
     for number, page in enumerate(_without_repeated(pages)):
-        text = "\n".join(line for line in page if not _LEADER.search(line))
-        for line in [*_rejoin(text).split("\n"), PAGE_END]:
+        for line in [*_rejoin("\n".join(line for line in page if not _is_of_contents(line))).split("\n"), PAGE_END]:
             level = titles.get((number, _bare(line)))
             # A space before it keeps a line from being Markdown.
             text = _MARKDOWN.sub(" ", line) if level is None else f"{'#' * min(level + 1, 6)} {line}"
             lines.append((number + 1, text))
     return Source(lines, [])
+
+
+def _is_of_contents(line: str) -> bool:
+    """Whether a line is of a table of contents: it ends in five dots or more and the number of a page."""
+    title, dot, page = line.rpartition(".")
+    return bool(dot and _DOTS.search(title[-9:]) and re.fullmatch(r"\w+", page.strip()))
 
 
 def _bare(title: str) -> str:
@@ -172,11 +197,14 @@ def _bare(title: str) -> str:
 
 def _rejoin(text: str) -> str:
     """A page whose hyphenated words are whole again; words such as Anglo-Saxon keep their hyphen."""
-    folded = text.casefold()
+    compounds: list[tuple[str, str]] = sorted(_COMPOUND.findall(text.casefold()))
 
     def join(found: re.Match[str]) -> str:
         first, second = found.groups()
-        is_cut = first[-1].isalpha() and second[0].islower() and f"{first}-{second}".casefold() not in folded
+        whole = first.casefold(), second.casefold()
+        place = bisect_left(compounds, whole)
+        is_known = place < len(compounds) and "-".join(compounds[place]).startswith("-".join(whole))
+        is_cut = first[-1].isalpha() and second[0].islower() and not is_known
         return first + second if is_cut else f"{first}-{second}"
 
     return _HYPHENATED.sub(join, text)
@@ -220,7 +248,10 @@ def _part(document: bytes, name: str) -> "Element":
         from defusedxml.ElementTree import fromstring
 
     with zipfile.ZipFile(BytesIO(document)) as archive, archive.open(name) as part:
-        root: Element = fromstring(read_unpacked(part, name), forbid_dtd=True)
+        content = read_unpacked(part, name)
+    if content.count(b"<") > _MOST_TAGS:
+        raise DataError(f"{name} in it has over {_MOST_TAGS:,} tags; save the text in parts")
+    root: Element = fromstring(content, forbid_dtd=True)
     return root
 
 
@@ -229,34 +260,43 @@ def _docx_levels(styles: "Element") -> dict[str, int]:
     levels = {}
     for style in styles.iter(f"{_W}style"):
         name = style.find(f"{_W}name")
-        if name is not None and (heading := _HEADING.match(name.get(f"{_W}val", ""))):
+        if name is not None and (heading := _HEADING_STYLE.match(name.get(f"{_W}val", ""))):
             levels[style.get(f"{_W}styleId", "")] = min(int(heading[1] or 1), 6)
     return levels
 
 
-def _docx_lines(parent: "Element", levels: dict[str, int]) -> Iterator[str]:
-    for element in parent:
-        if element.tag == f"{_W}p":
+def _docx_lines(body: "Element", levels: dict[str, int]) -> Iterator[str]:
+    for element in _outermost(body, _PARAGRAPHS + _TABLES):
+        if element.tag in _TABLES:
+            yield from _table(element)
+        else:
             style = element.find(f"{_W}pPr/{_W}pStyle")
             level = levels.get("" if style is None else style.get(f"{_W}val", ""), 0)
-            is_item = element.find(f"{_W}pPr/{_W}numPr") is not None
-            yield from _block(_text(element), level, is_item)
-        elif element.tag == f"{_W}tbl":
-            yield from _table([row.iter(f"{_W}tc") for row in element.iter(f"{_W}tr")])
-        elif element.tag not in _UNSEEN:  # such as w:sdt, which holds paragraphs
-            yield from _docx_lines(element, levels)
+            yield from _block(_text(element), level, element.find(f"{_W}pPr/{_W}numPr") is not None)
 
 
 def _odt_lines(parent: "Element", is_item: bool = False) -> Iterator[str]:
-    for element in parent:
-        if element.tag == f"{_TEXT}p":
-            yield from _block(_text(element), 0, is_item)
-        elif element.tag == f"{_TEXT}h":
+    blocks = (*_PARAGRAPHS, *_TABLES, _HEADING)
+    for element in _outermost(parent, blocks if is_item else (*blocks, _ITEM)):
+        if element.tag in _TABLES:
+            yield from _table(element)
+        elif element.tag == _ITEM:
+            yield from _odt_lines(element, is_item=True)
+        elif element.tag == _HEADING:
             yield from _block(_text(element), min(int(element.get(f"{_TEXT}outline-level", "1")), 6), False)
-        elif element.tag == f"{_TABLE}table":
-            yield from _table([row.iter(f"{_TABLE}table-cell") for row in element.iter(f"{_TABLE}table-row")])
+        else:
+            yield from _block(_text(element), 0, is_item)
+
+
+def _outermost(parent: "Element", tags: Collection[str]) -> Iterator["Element"]:
+    """The elements with these tags in another one, in their order, but none that is in one of them or is not seen."""
+    rest = [*reversed(parent)]  # the next one is the last; without recursion, for a text may be deep
+    while rest:
+        element = rest.pop()
+        if element.tag in tags:
+            yield element
         elif element.tag not in _UNSEEN:
-            yield from _odt_lines(element, is_item or element.tag == f"{_TEXT}list-item")
+            rest += reversed(element)
 
 
 def _block(text: str, level: int, is_item: bool) -> Iterator[str]:
@@ -268,36 +308,45 @@ def _block(text: str, level: int, is_item: bool) -> Iterator[str]:
         yield f"- {text}"
 
 
-def _table(rows: Iterable[Iterable["Element"]]) -> Iterator[str]:
-    """A table in Markdown; its first row has the names of the columns."""
-    yield ""
-    for number, row in enumerate(rows):
-        cells = [_text(cell).replace("|", "\\|") for cell in row]
-        yield f"| {' | '.join(cells)} |"
-        if not number:
-            yield f"|{'---|' * len(cells)}"
-    yield ""
+def _table(table: "Element") -> Iterator[str]:
+    """A table in Markdown, then the tables in its cells. Of several rows, the first has the names of the columns."""
+    tables = [table]
+    for each in tables:  # more are added meanwhile
+        yield ""
+        for number, row in enumerate(_outermost(each, _ROWS)):
+            cells = [*_outermost(row, _CELLS)]
+            texts = [_text(cell, _TABLES).replace("|", "\\|") for cell in cells]
+            if number == 1:
+                yield "|---|"
+            yield f"| {' | '.join(texts)} |"
+            tables += chain.from_iterable(_outermost(cell, _TABLES) for cell in cells)
+        yield ""
 
 
-def _text(element: "Element") -> str:
-    """What a reader sees of an element, on one line."""
-    return " ".join("".join(_pieces(element, f"{_W}t" if element.tag.startswith(_W) else "")).split())
+def _text(element: "Element", without: Collection[str] = ()) -> str:
+    """What a reader sees of an element, on one line; without the elements that have these tags."""
+    return " ".join("".join(_pieces(element, _WORDS if element.tag.startswith(_W) else "", without)).split())
 
 
-def _pieces(element: "Element", only: str) -> Iterator[str]:
-    """The text within an element; with `only` that of one kind of element."""
-    if element.tag in _UNSEEN:
-        return
-    if element.tag in _SPACES or element.tag == f"{_TEXT}p":  # paragraphs of notes and cells stand within others
-        yield " "
-    if element.text and only in ("", element.tag):
-        yield element.text
-    for child in element:
-        yield from _pieces(child, only)
-        if child.tail and not only:
-            yield child.tail
-    if element.tag in (f"{_W}p", f"{_TEXT}p"):
-        yield " "
+def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator[str]:
+    """The text in an element; with `only` that of one kind of element."""
+    rest: list[Element | str] = [element]  # the next one is the last
+    while rest:
+        piece = rest.pop()
+        if isinstance(piece, str):
+            yield piece
+        elif piece.tag not in _UNSEEN and piece.tag not in without:
+            # Paragraphs of notes and cells stand within others.
+            if piece.tag in _SPACES or piece.tag == f"{_TEXT}p":
+                yield " "
+            if piece.text and only in ("", piece.tag):
+                yield piece.text
+            if piece.tag in _PARAGRAPHS:
+                rest.append(" ")
+            for child in reversed(piece):
+                if child.tail and not only:
+                    rest.append(child.tail)
+                rest.append(child)
 
 
 READERS: dict[str, Callable[[bytes], Source]] = {

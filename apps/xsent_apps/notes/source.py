@@ -4,11 +4,12 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable
 from gzip import GzipFile
+from itertools import islice
 from typing import IO, NamedTuple
 
 from xsent import DataError
 
-_MOST_BYTES = 30_000_000  # of a text, unpacked: some thousand pages
+MOST_BYTES = 30_000_000  # of a text, unpacked: some thousand pages
 _ACCENTED = "À-ÖØ-öø-ÿŠŒŽšœžŸ"
 # What a text in another encoding shows when it is read as cp1252: control characters, four letters with accents in a
 # row, or signs within words.
@@ -38,12 +39,13 @@ def as_western(content: bytes) -> str | None:
         text = content.decode("cp1252")
     except UnicodeDecodeError:
         return None
-    return text if len(_STRANGE.findall(text)) * _PER_STRANGE <= len(text) else None
+    too_many = islice(_STRANGE.finditer(text), len(text) // _PER_STRANGE, None)
+    return text if next(too_many, None) is None else None
 
 
 def read_unpacked(file: IO[bytes] | GzipFile, name: str) -> bytes:
     """Read a packed file. Raises DataError if it is large, as a bomb is."""
-    content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise DataError(f"{name} in it has over {_MOST_BYTES:,} bytes; save the text in parts")
+    content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise DataError(f"{name} in it has over {MOST_BYTES:,} bytes; save the text in parts")
     return content

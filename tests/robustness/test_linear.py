@@ -1,0 +1,270 @@
+"""Time and memory of all parsers grow with the length of a text, whatever is repeated in it, and however deep."""
+
+import io
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from indexes import Replay
+from texts import pdf
+
+from xsent import DataError, build_index
+from xsent.clean import clean_text
+from xsent.search.store import IndexDatabase
+from xsent.words import joined_keys
+from xsent_apps.notes import page
+from xsent_apps.notes.read import READERS, read_passages
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
+
+FEW, MANY = 10_000, 40_000
+MOST_RATIO = 6  # 4 in linear time, 16 in quadratic
+LEAST_SECONDS = 0.02  # less is noise
+MOST_SECONDS = 5  # for few
+MOST_MEMORY = 300 << 20
+
+
+class Repeated(NamedTuple):
+    """A text in which a mark comes many times."""
+
+    mark: str
+    start: str = ""
+    middle: str = ""
+    end: str = ""  # as often as the mark
+    every: int = 1  # it comes so many times less often, as it is long or slow
+
+    def text(self, count: int) -> str:
+        """The whole."""
+        count //= self.every
+        return self.start + self.mark * count + self.middle + self.end * count
+
+    def __str__(self) -> str:
+        return " ".join(f"{part[:40]!r}"[1:-1] for part in (self.start, self.mark, self.middle, self.end) if part)
+
+
+def marks(*each: str, start: str = "", middle: str = "", every: int = 1) -> list[Repeated]:
+    """Every mark repeated alone, and all of them together."""
+    alone = [Repeated(mark, start, middle, every=every) for mark in each]
+    return [*alone, Repeated("".join(each), start, middle, every=every * len(each))]
+
+
+# Within lines, and whole lines.
+MARKDOWN = [
+    *marks("#", "# ", ">", "> ", "-", "- ", "*", "* ", "=", "`", "~", "|", "| ", r"\|", "[", "- [", "- [](#", ":"),
+    *marks(" ", "\t", ".", ". ", "! ", "。", "1. ", "a", "a ", "_", "é", "\0", middle="x"),
+    *marks("# a\n", "###### a\n\nb\n", "a\n===\n", "a:\n\n", "- a:\n", "- a\n", "  - a\n", "> a\n", "a\n", every=2),
+    *marks("---\n", "\n", "a\n\n", "|a|\n|---|\n", "|a|\n", "```\n", "```\na\n", "`a`\n\n", "- [a](#a)\n", every=2),
+    Repeated("a", start="# ", middle="\n", end="\n\nb"),
+    Repeated("a ", start="---\ntitle: ", middle="\n---\n", end="# b\nc\n", every=2),
+    Repeated("a, ", start="---\ntags: [", middle="]\n---\n", end="# b\nc\n", every=2),
+    Repeated("- a\n", start="---\ntags:\n", middle="---\n", end="# b\nc\n", every=2),
+    Repeated("a", start="|", middle="|\n|---|\n", end="|b|\n", every=2),
+    Repeated("a", start="", middle=":\n\n", end="- b\n"),
+    Repeated("|a", middle="|\n|---|\n", end="|b"),
+    Repeated("--- \n", start="---\na: b\n"),
+]
+ORG = marks("*", "* a\n", "* ", "** a\nb\n", every=2)
+SUBTITLES = marks("<a", "<a>", "<", "{", "{\\", "{\\a}", "a", start="00:00:01,000 --> 00:00:02,000\n")
+SUBTITLES += marks("1", "1:", "00:00:01,000 --> 0\na\n\n", " ", "\n", middle="x", every=2)
+
+BLOCKS = ["li", "dd", "td", "h1", "p", "title", "script", "b", "br"]
+assert {*page._ENDED_BY_THE_NEXT, *page._HEADINGS, *page._WITHIN_CELLS, *page._INLINE_TAGS}.issuperset(BLOCKS[:5])
+HTML = [
+    *marks(*(f"<{tag}>a" for tag in BLOCKS), start="<li>", every=4),
+    *(Repeated(f"<{tag}>", "<table><tr>", "x", f"</{tag}>", every=2) for tag in ("div", "table", "b")),
+    Repeated("<blockquote>", middle="x", end="</blockquote>", every=2),
+    *marks("<dd> ", "<b> ", "</p>", start="<li>", every=2),
+    Repeated("<p>", middle="x", end="</b>", every=2),
+    *marks("<", "</", "<a ", "<a b", "<a b='", "<!--", "<!", "<?", "<a b=c ", "&", "&#", "&#1;", "&lt", "&a", "]"),
+    *marks("1", "0", start="&#"),
+    *marks("<!-- -->", "<script>", "</script", "<![if ", "<![cdata[", "<!doctype", start="<p>"),
+    *marks("display:", "class ", "hidden ", start="<p style='", middle="'>x"),
+]
+
+HEAD = "From: a\nTo: b\nSubject: c\n"
+IN_FIELDS = ["<", "a:", "=?utf-8?q?a?= ", "(", '"', "\\", ",", ";", "a@b, ", "; a=b", "; a*1=b", "[", " ", "é", "\n b"]
+FIELDS = ["From: ", "Subject: ", "Content-Type: text/plain", "Content-Type: multipart/mixed; boundary=b"]
+FIELDS += ["Content-Disposition: ", "Content-Transfer-Encoding: "]
+CHARSETS = ["punycode", "idna", "utf-7", "unicode_escape", "gb18030", "iso2022_jp", "none"]
+LINES = [">\n", "> a\n", "1 wrote:\n", "\n", "--\n", "Re: c\n", "-----\n", "From: a\n", "a: c\n", " ", "a"]
+MULTIPART = "Content-Type: multipart/mixed; boundary=b"
+MAIL = [
+    *(Repeated(mark, f"To: b\nDate: d\n{field}", "\n\n") for field in FIELDS for mark in IN_FIELDS),
+    *(Repeated("a-", f"{HEAD}Content-Type: text/plain; charset={charset}\n\n") for charset in CHARSETS),
+    *marks(*LINES, start=f"{HEAD}\n", every=2),
+    Repeated("\n", f"{HEAD}\nx\n", end=">\n"),
+    Repeated("1 a:\n", f"{HEAD}\nx\n", end=">\n"),
+    Repeated("a ", f"{HEAD}\n1 ", ":\n", end=">\n"),
+    Repeated("X: a\n"),
+    Repeated("From: a\n", every=10),
+    Repeated("--b\n\n", f"{HEAD}{MULTIPART}\n\n", every=10),
+    Repeated(f"--b\n{MULTIPART}\n\n", f"{HEAD}{MULTIPART}\n\n", every=4),
+    Repeated("a\n", HEAD + "".join(f"{MULTIPART}{depth}\n\n--b{depth}\n" for depth in range(300))),
+    Repeated("Content-Type: message/rfc822\n\n", HEAD),
+    Repeated("a: b\n\n", f"{HEAD}Content-Type: message/delivery-status\n\n", every=10),
+]
+MAILBOX = marks("From a\n\n", ">From a\n", ">", "From ", "From a\n", start="From a\n\n")
+MAILBOX += [Repeated("From a\nFrom: b\nSubject: c\n\nd\n\n", every=20)]
+
+PDF = marks(".", " .", ". . ", "a-\nb ", "-\n", "a-", "# ", "= ", "1", "a\n", "\ufffe", "\uf0b7", "a-b ", middle="x")
+
+RUN, TABLE, TABLE_END = "<w:r><w:t>{}</w:t></w:r>", "<w:tbl><w:tr><w:tc>", "</w:tc></w:tr></w:tbl>"
+WORD = [
+    *marks("<w:p/>", f"<w:p>{RUN}</w:p>", f"{TABLE}<w:p>{RUN}</w:p>{TABLE_END}", "<w:sdt/>", every=4),
+    *marks(RUN, "<w:br/>", start="<w:p>", middle="</w:p>", every=4),
+    *marks("<w:tr/>", "<w:tr><w:tc/></w:tr>", start="<w:tbl>", middle="</w:tbl>", every=4),
+    *(Repeated(one, "", "<w:p/>", end, every=4) for one, end in ((TABLE, TABLE_END), ("<w:sdt>", "</w:sdt>"))),
+    Repeated("<w:p>", middle=RUN, end="</w:p>", every=4),
+    Repeated("a ", f"{TABLE * 80}<w:p><w:r><w:t>", f"</w:t></w:r></w:p>{TABLE_END * 80}"),
+    Repeated("<w:p/>", "<w:sdt>" * 300, "</w:sdt>" * 300, every=2),
+]
+OFFICE_TABLE = "<table:table><table:table-row><table:table-cell>"
+OFFICE_END = "</table:table-cell></table:table-row></table:table>"
+OFFICE = [
+    *marks("<text:p>a</text:p>", "<text:h>a</text:h>", "<text:list-item><text:p>a</text:p></text:list-item>", every=4),
+    *marks("<text:span>a</text:span>", "<text:s/>", "a ", start="<text:p>", middle="</text:p>", every=2),
+    Repeated(OFFICE_TABLE, middle="<text:p>a</text:p>", end=OFFICE_END, every=4),
+    Repeated("<text:list-item>", middle="<text:p>a</text:p>", end="</text:list-item>"),
+    Repeated("<text:span>", "<text:p>", "a</text:p>", "</text:span>"),
+    Repeated("a ", f"{OFFICE_TABLE * 80}<text:p>", f"</text:p>{OFFICE_END * 80}"),
+]
+
+NOISE = [
+    *marks(
+        "> ", "# ", "- ", "1) ", "[ ] ", "| ", "2024-05-01 10:00 ", "[10:00] ", "2024-05-01 10:00 INFO ", middle="x"
+    ),
+    *marks("<!--", "<!-- -->", "-->", "<!-->", "<b>", "<p", "<b ", "</", "<a b='", "&", "&#", "&lt", "&a", middle="x"),
+    *marks("[", "[a](", "![", "[]()", "www.", "http://", "**", "`", "a-\n", "a- ", "a", "!", "..", "😀", '"', "\ufe0f"),
+    *marks(
+        "=3D", "=", "=\n", "= ", "Ã©", "\x1b[", "\x1b[1", "\x1b]", "\x1b[1m", "\x1b]a\x07", "\0", " ", "\t", middle="x"
+    ),
+    *marks("1", "0", start="&#"),
+    Repeated("<!--", end="-->"),
+    Repeated("2024-05-01 10:00" + " " * 99, middle="x", every=10),
+]
+WORDS = [
+    *marks("\u0315\u0300", "\u0300", "a\u0315\u0300", "\uff9e\u0300", "\u0345\u0300", "\u0f73\u0f71", "\u05b0\u0591"),
+    *marks("\u0315\u0300", "\u0300", "\uff9e\u0300", start="a", middle="b"),
+    *marks("é", "ﬁ", "Å", "漢", "か\u3099", "ｶﾞ", "й", "ü", "ß", "İ", "\u00ad", "\u200b", "ᾳ", "ΐ", "々", "한"),
+]
+QUERIES = marks("a", "é", "漢", "a ", "1", "_", '"', "*", "NEAR(", "(", ")", "-", "^", ":", "\u0315\u0300")
+
+
+def docx(text: str) -> bytes:
+    """A text of Word with this in its body."""
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    return packed("word/document.xml", f'<w:document xmlns:w="{space}"><w:body>{text}</w:body></w:document>')
+
+
+def odt(text: str) -> bytes:
+    """A text of OpenDocument with this in its body."""
+    space = "urn:oasis:names:tc:opendocument:xmlns:{0}:1.0"
+    names = " ".join(f'xmlns:{name}="{space.format(name)}"' for name in ("office", "text", "table"))
+    return packed("content.xml", f"<office:document {names}><office:body>{text}</office:body></office:document>")
+
+
+def packed(name: str, content: str) -> bytes:
+    """A file in an archive."""
+    with zipfile.ZipFile(file := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return file.getvalue()
+
+
+READ: dict[str, list[Repeated]] = {
+    **dict.fromkeys((".md",), MARKDOWN),
+    ".org": ORG,
+    ".html": HTML,
+    ".pdf": PDF,
+    ".docx": WORD,
+    ".odt": OFFICE,
+    ".eml": MAIL,
+    ".mbox": MAILBOX,
+    ".srt": SUBTITLES,
+}
+SAME = {READERS[kind]: kind for kind in READ}  # readers of several kinds of files
+
+
+def cost(work: Callable[[], object]) -> tuple[float, int]:
+    """Seconds of the processor, and the bytes by which the memory of the process has grown at most."""
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is now what is in use
+    before = peak()
+    start = time.process_time()
+    with suppress(DataError):
+        work()
+    return time.process_time() - start, peak() - before
+
+
+def peak() -> int:
+    """The most memory that this process has had, in bytes."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
+def assert_linear(work: Callable[[str], Callable[[], object]], repeated: Repeated) -> None:
+    """Try a text of few marks and one of many; `work` prepares what is measured."""
+    few, many = work(repeated.text(FEW)), work(repeated.text(MANY))
+    short = long = float("inf")
+    for _ in range(3):
+        short = min(short, cost(few)[0])
+        assert short < MOST_SECONDS
+        seconds, memory = cost(many)
+        long = min(long, seconds)
+        assert memory < MOST_MEMORY, f"{memory >> 20} MB"
+        if long <= MOST_RATIO * max(short, LEAST_SECONDS):
+            return
+    raise AssertionError(f"{short:.2f} s, four times as much takes {long:.2f} s")
+
+
+@pytest.mark.parametrize(("kind", "repeated"), [pytest.param(k, r, id=f"{k} {r}") for k in READ for r in READ[k]])
+def test_files(kind: str, repeated: Repeated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("defusedxml")
+    shown: list[str] = []
+    if kind == ".pdf":
+        pytest.importorskip("pypdfium2")
+        monkeypatch.setattr("pypdfium2.PdfTextPage.get_text_range", lambda self: shown[0])
+
+    def prepared(text: str) -> Callable[[], object]:
+        file = tmp_path / f"{len(text)}{kind}"
+        made = {".docx": docx, ".odt": odt}.get(kind, str.encode)
+        file.write_bytes(pdf("x") if kind == ".pdf" else made(text))
+
+        def read() -> object:
+            shown[:] = [text]
+            return read_passages(file)
+
+        return read
+
+    assert_linear(prepared, repeated)
+
+
+def test_every_reader_is_tried() -> None:
+    assert all(reader in SAME for reader in READERS.values())
+
+
+@pytest.mark.parametrize("repeated", NOISE, ids=str)
+def test_noise(repeated: Repeated) -> None:
+    assert_linear(lambda text: lambda: clean_text(text), repeated)
+
+
+@pytest.mark.parametrize("repeated", WORDS, ids=str)
+def test_words(repeated: Repeated) -> None:
+    assert_linear(lambda text: lambda: joined_keys(text), repeated)
+
+
+@pytest.mark.parametrize("repeated", QUERIES, ids=str)
+def test_queries(repeated: Repeated, database: IndexDatabase) -> None:
+    search = lambda text: database.shared_words(text, [0], most=9, rows=2, among=2, rarity=lambda _: 1)  # noqa: E731
+    assert_linear(lambda text: lambda: search(text), repeated)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> IndexDatabase:
+    folder = tmp_path_factory.mktemp("index") / "x"
+    build_index(folder, ["0", "1"], Replay(np.eye(2)))  # type: ignore[arg-type]
+    return IndexDatabase(folder)
