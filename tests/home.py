@@ -66,7 +66,7 @@ def _move() -> None:
     for variable, name in (("HOME", "home"), ("TMPDIR", "tmp")):
         (folder / name).mkdir()
         os.environ[variable] = str(folder / name)
-    tempfile.tempdir = None  # read anew
+    tempfile.tempdir = None  # so that it is read again
     atexit.register(_remove, folder, os.getpid())  # the first to be registered is the last to run
 
 

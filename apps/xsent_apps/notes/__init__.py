@@ -160,11 +160,11 @@ class Notes:
 
 @contextmanager
 def _advise_force(*errors: type[XsentError]) -> Iterator[None]:
-    """Add to these errors of an index that it can be made anew."""
+    """Add to these errors of an index that it can be rebuilt."""
     try:
         yield
     except errors as error:
-        raise type(error)(f"{error}; --force makes it anew") from None
+        raise type(error)(f"{error}; --force rebuilds it") from None
 
 
 @app.command(
@@ -186,7 +186,7 @@ def notes(
     layers: options.LayersOption = None,
     clean: options.CleanOption = False,
     threads: options.ThreadsOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Make the index anew.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Rebuild the index.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Search a folder of notes by meaning and by words: score, file and line, passage, and what is above it.

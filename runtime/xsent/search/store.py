@@ -177,7 +177,7 @@ class IndexDatabase:
         if not is_ours:
             raise self.damaged("its tables are not those of an index")
         if version != VERSION:
-            advice = "build the index again, with --force" if version < VERSION else "upgrade xsent"
+            advice = "build the index again" if version < VERSION else "upgrade xsent"
             raise DataError(f"{self.path}: an index of version {version}, this xsent reads {VERSION}; {advice}")
 
     def state(self, name: str = INDEX) -> IndexState | None:
