@@ -176,7 +176,7 @@ def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, 
     assert run("notes", folder, "cat", "--watch")[0] == 2
     assert run("notes", folder)[0] == 0
     refused = run("notes", folder, "cat", "--model", mini_bundle)
-    assert_refused(refused, "use the model of the index, or build the index again; --force makes it anew")
+    assert_refused(refused, "use the model of the index, or build the index again; --force rebuilds it")
     assert run("notes", folder, "cat", "--model", mini_bundle, "--force")[0] == 0
     (folder / "letter").mkdir()
     assert_refused(run("notes", folder / "letter", "cat"), "letter: no text in it; notes end in .txt, .text, .md")

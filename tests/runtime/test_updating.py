@@ -1,6 +1,9 @@
 """Indexes of documents that come, change and go."""
 
+import shutil
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +178,50 @@ def test_an_update_closes_what_it_opens(path: Path, monkeypatch: pytest.MonkeyPa
     for stamp in ("1", "2"):
         update_index(path, [document("a", "1", stamp=stamp)], REPLAY)
     assert len(opened) >= 4 and not any(database.close.alive for database in opened)
+
+
+def test_writers_and_readers_at_once_get_an_index_or_say_who_writes(path: Path) -> None:
+    said = list[str]()
+
+    def write(force: bool) -> None:
+        for number in range(12):
+            try:
+                update_index(path, [document(str(number), "1", "2")], REPLAY, force=force)
+            except DataError as error:
+                said.append(str(error))
+
+    def read() -> None:
+        while not done.is_set():
+            assert {hit.text for hit in SearchIndex(path).search(REPLAY, ["1"])[0]} in ({"1", "2"}, set())
+
+    update_index(path, [document("0", "1", "2")], REPLAY)
+    done = threading.Event()
+    with ThreadPoolExecutor() as pool:
+        reader = pool.submit(read)
+        writers = [pool.submit(write, force) for force in (True, True, False)]
+        try:
+            for writer in writers:
+                writer.result()
+        finally:
+            done.set()
+        reader.result()
+    assert all("another process is writing it" in message for message in said), said
+    SearchIndex(path).verify()
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_writers_that_make_the_same_new_index_at_once(path: Path) -> None:
+    def write(number: int) -> str:
+        try:
+            update_index(path, [document(str(number), "1")], REPLAY, force=True)
+        except DataError as error:
+            return str(error)
+        return ""
+
+    for _ in range(8):
+        with ThreadPoolExecutor() as pool:
+            said = [*pool.map(write, range(4))]
+        assert all(not message or "another process is writing it" in message for message in said), said
+        SearchIndex(path).verify()
+        shutil.rmtree(path)
+        assert not [*path.parent.iterdir()]

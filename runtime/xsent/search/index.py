@@ -3,6 +3,7 @@
 Shapes: q queries, n rows, D dimensions.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ _BY_WORDS = 1000  # rows by words, at most
 # the lead of a translation over other near passages. Half of the words add a quarter of it, for these a passage may
 # have by chance (docs/lab/notes.md).
 _WORDS = 0.5
+_REPLACED = 0.05  # seconds in which a folder has been replaced: for a moment there is none of its name
 # Cosine that one in a hundred unrelated sentences reaches (FLORES, any two of nine languages): 0.36 with 6 layers,
 # 0.39 with 3, 0.31 with none.
 CLOSE = 0.37
@@ -265,6 +267,7 @@ class SearchIndex:
             except (DataError, OSError):
                 if last:
                     raise
+                time.sleep(_REPLACED)
 
     def _open_once(self) -> None:
         self._database = IndexDatabase(self.path)
