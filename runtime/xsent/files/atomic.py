@@ -14,6 +14,7 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -202,16 +203,12 @@ def atomic_file(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
         private: Whether only the owner may read a new file, as one that holds somebody's texts.
     """
     recover(path)
-    partial = _beside(path, "part")
-    with explain_write_errors(path):
-        try:
-            with open_to_write(partial, 0o600 if private else 0o666, flags=os.O_EXCL) as file, _locked(partial):
-                yield file
-                sync(file)
-                keep_permissions(partial, path)
-                put_in_place(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
+    make = partial(_make_file, permissions=0o600 if private else 0o666)
+    with explain_write_errors(path), _claimed(path, make) as unfinished, open_to_write(unfinished) as file:
+        yield file
+        sync(file)
+        keep_permissions(unfinished, path)
+        put_in_place(unfinished, path)
 
 
 @contextmanager
@@ -222,34 +219,64 @@ def atomic_folder(path: Path, *, private: bool = False) -> Iterator[Path]:
     """
     recover(path)
     is_new = not path.exists()
-    partial = _beside(path, "part")
+    make = partial(Path.mkdir, mode=0o700 if private else 0o777)
+    with explain_write_errors(path), _claimed(path, make) as unfinished:
+        keep_permissions(unfinished, path)
+        yield unfinished
+        for entry in sorted(unfinished.rglob("*")):
+            if entry.is_dir():
+                _sync_folder(entry)
+                continue
+            with entry.open("rb+") as opened:
+                os.fchmod(opened.fileno(), permissions_within(unfinished))  # some libraries give others
+                sync(opened)
+        _sync_folder(unfinished)
+        if not is_new:
+            replace_folder(unfinished, path)
+            return
+        try:
+            put_in_place(unfinished, path)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                raise _other_writer_error(path) from error
+            raise
+
+
+def _make_file(path: Path, permissions: int) -> None:
+    open_to_write(path, permissions, flags=os.O_EXCL).close()
+
+
+@contextmanager
+def _claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
+    """A new file or folder beside `path`, removed in the end; it is locked, so that `recover` leaves it alone."""
+    while True:
+        made = _beside(path, "part")
+        make(made)
+        try:
+            handle = _open_without_links(made, os.O_RDONLY)
+        except FileNotFoundError:  # another process took it for a leftover
+            continue
+        with suppress(OSError):  # a disk that knows no locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if made.exists():
+            break
+        os.close(handle)
     try:
-        with explain_write_errors(path):
-            partial.mkdir(0o700 if private else 0o777)
-            keep_permissions(partial, path)
-            with _locked(partial):
-                yield partial
-                for entry in sorted(partial.rglob("*")):
-                    if entry.is_dir():
-                        _sync_folder(entry)
-                        continue
-                    with entry.open("rb+") as opened:
-                        os.fchmod(opened.fileno(), permissions_within(partial))  # some libraries give others
-                        sync(opened)
-                _sync_folder(partial)
-                if is_new and path.exists():
-                    raise _other_writer_error(path)
-                replace_folder(partial, path)
+        yield made
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        os.close(handle)
+        if made.is_dir():
+            shutil.rmtree(made, ignore_errors=True)
+        else:
+            made.unlink(missing_ok=True)
 
 
-def keep_permissions(partial: Path, path: Path) -> None:
+def keep_permissions(made: Path, path: Path) -> None:
     """Give a file or folder, which is not a link, the permissions of the one that it will replace, if there is one."""
     with suppress(FileNotFoundError):
         old = path.lstat().st_mode
-        if stat.S_IFMT(old) == stat.S_IFMT(partial.lstat().st_mode):
-            partial.chmod(stat.S_IMODE(old))
+        if stat.S_IFMT(old) == stat.S_IFMT(made.lstat().st_mode):
+            made.chmod(stat.S_IMODE(old))
 
 
 def permissions_within(folder: Path) -> int:
@@ -257,20 +284,20 @@ def permissions_within(folder: Path) -> int:
     return stat.S_IMODE(folder.stat().st_mode) & 0o666
 
 
-def put_in_place(partial: Path, path: Path) -> None:
+def put_in_place(made: Path, path: Path) -> None:
     """Rename a complete file or folder to its name, so that it survives a loss of power."""
-    os.replace(partial, path)
+    os.replace(made, path)
     _sync_folder(path.parent)
 
 
-def replace_folder(partial: Path, path: Path) -> None:
+def replace_folder(made: Path, path: Path) -> None:
     """Replace a folder, if there is one, by a complete one; the old one is deleted last."""
     old = _beside(path, "old")
     try:
         with _locked(path) if path.exists() else nullcontext():  # so that `recover` knows that we are not dead
             if path.exists():
                 path.rename(old)
-            put_in_place(partial, path)
+            put_in_place(made, path)
     except BaseException:
         if old.exists() and not path.exists():
             old.rename(path)

@@ -1,6 +1,7 @@
 """The vectors of an index: rows of float16 in a file that is mapped into memory."""
 
 import mmap
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,8 @@ class Float16Rows:
         expected = rows * dim * STORED.itemsize
         check_length(file, expected)
         with file.open("rb") as opened:
+            if os.fstat(opened.fileno()).st_size < expected:
+                raise DataError(f"{file}: was replaced while it was opened; open the index again")
             self._map = mmap.mmap(opened.fileno() if rows else -1, expected or 1, access=mmap.ACCESS_READ)
         self._rows = np.frombuffer(self._map, STORED, rows * dim).reshape(rows, dim)
 
