@@ -17,6 +17,7 @@ from texts import pdf
 from xsent import SearchIndex, SentenceEncoder
 from xsent.files.atomic import only_writer
 from xsent_apps.notes import INDEX, Notes
+from xsent_apps.notes.read import READERS
 
 FILES = {
     "trip.md": "# Trip\n\nWe leave on Friday morning.\n\nThe train is at nine. Bring the tickets.\n",
@@ -135,6 +136,18 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
     ]
     (folder / "binary.txt").write_text("The bees fly.")
     assert "binary.txt:1" in run("notes", folder, "Where do bees fly?", "-k", 1)[1]
+
+
+def test_a_file_that_breaks_its_reader_is_named_and_the_rest_is_indexed(
+    run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(READERS, ".org", lambda _: (_ for _ in ()).throw(MemoryError()))
+    (folder / "a.org").write_text("* Trip")
+    code, out, err = run("notes", folder, "Katze", "-k", 1)
+    assert code == 0 and "cat.txt:1" in out
+    assert err.startswith(
+        f"Skipped: {folder}/a.org: takes more memory than there is; save the text in parts\nIndexed 4 "
+    )
 
 
 def test_pages_without_text_are_named_once(run: Runner, folder: Path) -> None:

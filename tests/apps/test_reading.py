@@ -3,7 +3,7 @@
 import gzip
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from email.message import EmailMessage
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,9 +13,9 @@ from commands import raises
 from texts import pdf
 
 from xsent import DataError
-from xsent_apps.notes.passages import split_sentences
+from xsent_apps.notes.passages import CONTEXT_LENGTH, split_sentences
 from xsent_apps.notes.read import READERS, read_passages
-from xsent_apps.notes.source import as_western
+from xsent_apps.notes.source import Source, as_western
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -212,6 +212,19 @@ def test_odd_mails_are_read(tmp_path: Path) -> None:
     assert texts(tmp_path, b"\xff\0", "d.eml") != ["x"]  # read somehow, without an error
 
 
+def test_only_what_is_too_long_or_too_deep_of_a_mail_is_lost(tmp_path: Path) -> None:
+    word = "=?utf-8?q?caf=C3=A9?="
+    mail = f"From: Anna <a@b.example>\nTo: b\nSubject: {f'{word} ' * 9000}\n\nIt rains.\n"
+    (_, subject, context), (_, text, _) = read(tmp_path, mail, "a.eml")
+    assert (text, context) == ("It rains.", f"Anna › {'café' * 49}caf…") and len(subject) > 300
+    mail = "From: a\nTo: b\nSubject: c\nContent-Type: text/plain; charset=punycode\n\nIt rains-.\n"
+    assert texts(tmp_path, mail, "a.eml") == ["It rains-."]  # in no encoding
+    parts = [f'Content-Type: multipart/mixed; boundary="{depth}"\n\n--{depth}\n' for depth in range(99)]
+    for depth in (15, 99):
+        mail = f"From: a\nTo: b\nSubject: c\n{''.join(parts[:depth])}\nIt rains.\n"
+        assert any("It rains." in text for text in texts(tmp_path, mail, "a.eml"))
+
+
 def test_a_mailbox_is_many_mails(tmp_path: Path) -> None:
     box = "From a@b.example Mon\nFrom: Anna <a@b.example>\nSubject: Keys\nTo: c\n\nIn the shed.\n>From there on.\n\n"
     box += "From c@b.example Tue\nFrom: Boris\nSubject: Re: Keys\nTo: a\n\nThanks.\n"
@@ -349,6 +362,48 @@ def test_what_cannot_be_read_is_one_line_with_its_name(name: str, tmp_path: Path
     with pytest.raises(DataError, match=f"{name}: {message}") as caught:
         read_passages(written(tmp_path, name, content() if callable(content) else content))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RecursionError("too\ndeep"), AssertionError(), KeyError("a"), OSError()]
+)
+def test_any_failure_is_one_line_with_the_name(
+    error: Exception, late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> Iterator[tuple[int, str]]:
+        yield 1, "A line."
+        raise error
+
+    def read(content: bytes) -> Source:
+        return Source(fail() if late else [*fail()], [])  # late: once the lines are made into passages
+
+    monkeypatch.setitem(READERS, ".org", read)
+    with pytest.raises(
+        DataError, match=r"a\.org: (not a \.org file that can|cannot) be read|takes more memory"
+    ) as caught:
+        read_passages(written(tmp_path, "a.org", "* Trip"))
+    assert "\n" not in str(caught.value)
+
+
+def test_headings_names_and_contexts_have_a_length(tmp_path: Path) -> None:
+    words = "word " * 999
+    ((_, text, context),) = read(tmp_path, f"# {words[:199]}\nIt rains.\n")
+    assert (text, context) == ("It rains.", words[:199])
+    *whole, (_, text, context) = read(tmp_path, f"# {words}\n\nIt rains.\n")
+    assert context == f"{words[:199]}…" and text == "It rains."
+    assert " ".join(text for _, text, _ in whole).split() == words.split()  # nothing is lost
+    assert {context for _, _, context in whole} == {context}
+    assert read(tmp_path, f"---\ntitle: {words}\n---\nIt rains.\n") == [(4, "It rains.", f"{words[:199]}…")]
+    assert read(tmp_path, f"|{words}|{'x' * 999}|\n|---|\n|a|b|\n") == [(3, f"{words[:199]}…: a · {'x' * 199}…: b", "")]
+    ((_, _, context),) = read_passages(written(tmp_path, "b.md", f"---\ntags: [{'tag, ' * 999}]\n---\nIt rains.\n"))
+    assert len(context) <= CONTEXT_LENGTH and context.startswith("b, tag, tag, ") and context.endswith("tag,…")
+
+
+def test_half_characters_and_signs_that_a_terminal_obeys_are_no_text(tmp_path: Path) -> None:
+    mail = b"From: a\nTo: b\nSubject: c\nContent-Type: text/plain; charset=unicode_escape\n\nA \\ud800 b.\n"
+    assert read(tmp_path, mail, "a.eml") == [(1, "A   b.", "a › c")]
+    assert read(tmp_path, "---\ntitle: a\x1b[1m\n---\nIt rains.\n") == [(4, "It rains.", "a [1m")]
 
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:

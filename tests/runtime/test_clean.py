@@ -48,6 +48,14 @@ def test_ordinary_text_stays() -> None:
         assert clean_text(text) == text
 
 
+def test_odd_marks_do_no_harm() -> None:
+    assert clean_text("It rains <!-- <p>soon --> here. <!-- there") == "It rains  here. <!-- there"
+    assert clean_text(f"It rains &#{'1' * 9999}; here.") == "It rains \ufffd here."
+    assert clean_text(f"It rains &#{'0' * 50}65; here.") == "It rains A here."
+    assert clean_text("> " * 9999 + "It rains.") == "It rains."
+    assert clean_text("cafÃ© â€“ Å“uvre \u00c5\u2019") == "café - œuvre Œ"
+
+
 def test_an_index_remembers_that_its_texts_are_clean(run: Runner, tmp_path: Path) -> None:
     text, index = tmp_path / "mails.txt", tmp_path / "mails.index"
     text.write_text(f"> > <p>{TEXT}</p>\nThe cat sleeps.\n")

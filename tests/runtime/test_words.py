@@ -47,6 +47,13 @@ def test_spellings_of_a_word_are_equal_and_other_words_are_not() -> None:
     assert joined_keys("Müller, Straße 7 -- 🙂 _") == "muller mueller strasse 7"
 
 
+def test_a_letter_has_at_most_thirty_marks() -> None:
+    voiced = [joined_keys("か" + "\u3099" * count) for count in (29, 30, 31, 999)]
+    assert voiced[0] != voiced[1] == voiced[2] == voiced[3]
+    assert joined_keys("a" + "\u0315\u0300" * 99 + "b") == "ab"
+    assert joined_keys("é" + "-" * 99 + "ⓐ" + "ⓑ" * 99) == "e a" + "b" * 99  # a run of what is no mark is not cut
+
+
 def test_words_count_in_an_index_of_lines_and_lines_without_any_are_not_in_it(path: Path) -> None:
     lines = [*TEXTS, ".", "---", "x", "1", "🙂"]
     encoder: Any = Replay(np.random.default_rng(0).normal(size=(99, 8)))

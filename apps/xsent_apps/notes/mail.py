@@ -78,7 +78,8 @@ def read_mail(content: bytes) -> Source:
     sender = " ".join(re.sub(r"<[^<>]*>", "", str(mail.get("from", ""))).replace('"', "").split())
     subject = " ".join(str(mail.get("subject", "")).split())
     lines = [(1, f"# {subject}"), (1, "")]
-    if body := mail.get_body(("plain", "html")):
+    body = mail.get_body(("plain", "html"))
+    if body is not None:  # one without fields is false
         text = _decoded(body)
         if body.get_content_subtype() == "html":
             lines += [(number, f"#{line}" if line[:1] == "#" else line) for number, line in read_page(text).lines]
