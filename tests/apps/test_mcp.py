@@ -125,7 +125,9 @@ def test_http_serves_this_machine_alone_and_a_port_in_use_is_said(run: Runner, f
 
 def test_nonsense_on_standard_input_ends_nothing(folder: Path) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
-    lines = ["nonsense", "[]", '{"jsonrpc": "2.0"}', "\udcff", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "no"})]
+    half = r'{"jsonrpc": "2.0", "id": 0, "method": "\ud800"}'  # no valid text: the library drops it, as all nonsense
+    lines = ["nonsense", half, "[]", '{"jsonrpc": "2.0"}', "\udcff"]
+    lines.append(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "no"}))
     lines.append(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": hello}))
     sent = "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
     done = subprocess.run([*RUN, str(folder)], input=sent, capture_output=True, timeout=120, check=False)

@@ -8,12 +8,10 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -26,6 +24,7 @@ from commands import Runner, assert_refused, is_one_line, raises, start
 from conftest import sentences
 from httpx2 import Client, Response, get, post
 from prometheus_client.parser import text_string_to_metric_families
+from served import EMBED, serving
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
@@ -38,7 +37,6 @@ pytestmark = pytest.mark.network
 
 ENGLISH = sentences("en")
 LONG = " ".join(ENGLISH[:9])  # more than the toy reads
-EMBED = "/v1/embeddings"
 
 
 @pytest.fixture(scope="module")
@@ -58,21 +56,6 @@ def address(made: Path, mini_bundle: Path) -> Iterator[str]:
     files = ["--head", made / "topics.npz", "--head", f"two={made / 'pairs.npz'}", "--index", made / "notes.index"]
     with serving(mini_bundle, *files, "--alias", "text-embedding-3-small") as (found, _):
         yield found
-
-
-@contextmanager
-def serving(bundle: Path, *options: object, before: str = "pass") -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
-    """The address and the process of a server with these options, after a statement there."""
-    with start("serve", "--no-access-log", "--port", 0, "--model", bundle, *options, before=before) as process:
-        assert process.stderr is not None
-        try:
-            said = process.stderr.readline().decode()
-            assert " on http://127.0.0.1:" in said, said
-            yield said.split(" on ")[1].split(";")[0], process
-        finally:
-            process.terminate()
-            err = process.stderr.read().decode()
-        assert (process.wait(60), err) == (0, "")  # never a traceback, whatever was sent
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from threading import Thread
@@ -18,6 +19,7 @@ import pytest
 from commands import Runner, assert_refused, file_names, hear_ctrl_c, start, write_files
 
 from xsent.bundle import FORMAT_VERSION, PLAIN_VERSION
+from xsent_apps import web
 from xsent_apps.web import STATIC, Site, open_server
 
 pytestmark = pytest.mark.network
@@ -82,6 +84,33 @@ def test_what_a_browser_has_is_not_sent_again(server: HTTPConnection) -> None:
     response, content = ask(server, "/main.js", "HEAD")
     assert (response.status, content) == (200, b"")
     assert response.headers["Content-Length"] == str((STATIC / "main.js").stat().st_size)
+
+
+def test_nobody_is_kept_out_and_nobody_is_waited_for_long(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    half = b"GET / HTTP/1.1\r\nX: "
+    monkeypatch.setattr(web, "CONNECTIONS", 4)
+    with ExitStack() as stack:
+        running = stack.enter_context(open_server(Site.of(mini_bundle), "127.0.0.1", 0))
+        Thread(target=running.serve_forever, daemon=True).start()
+        stack.callback(running.shutdown)
+
+        def connect(sent: bytes) -> socket.socket:
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", running.server_port), timeout=30))
+            connection.sendall(sent)
+            return connection
+
+        server = HTTPConnection("127.0.0.1", running.server_port, timeout=30)
+        stack.callback(server.close)
+        assert ask(server, "/sw.js")[0].status == 200
+        ours = server.sock
+        for sent in (b"", half) * 4:
+            held = connect(sent)
+            assert ask(server, "/sw.js")[0].status == 200 and server.sock is ours
+        assert held.send(b"a") == 1
+        large = connect(half + b"a" * 60_000 + b"\r\nX: " + b"a" * 60_000 + b"\r\nX: " + b"a" * 20_000 + b"\r\n")
+        assert large.recv(100).startswith(b"HTTP/1.1 431 ")
+        monkeypatch.setattr("xsent_apps.web._Handler.timeout", 0.2)
+        assert [connect(sent).recv(100) for sent in (b"", half)] == [b"", b""]
 
 
 def test_a_folder_for_a_static_host(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 KEY = "XSENT_API_KEY"
 LOCAL = ("127.0.0.1", "::1", "localhost")
-CONNECTIONS = 512  # open at once; beyond them uvicorn itself answers 503
-IDLE_SECONDS = 30  # that a connection without a request stays open
+CONNECTIONS = 512  # open at once; for one more, that which has waited longest for its client is closed
+IDLE_SECONDS = 40  # that a client may keep us waiting; longer than for a body, after which the application answers 408
+HEADER_BYTES = 2**16  # of a request, and of the trailers after its body
 GRACE_SECONDS = 30  # that running requests get after SIGTERM
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -123,8 +124,12 @@ def run_server(application: "Starlette", listener: socket.socket, *, lifespan: L
     """Serve until a signal comes, then finish running requests."""
     import uvicorn
 
+    from xsent_apps.server.connections import Connection
+
     config = uvicorn.Config(
         application,
+        http=Connection,
+        h11_max_incomplete_event_size=HEADER_BYTES,
         lifespan=lifespan,
         ws="none",
         log_level="warning",

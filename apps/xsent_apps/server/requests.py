@@ -4,8 +4,8 @@ import hmac
 import json
 import logging
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from time import perf_counter
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -36,6 +36,7 @@ _PORT = re.compile(r":\d+$")
 logger = logging.getLogger(__name__)
 
 AnyForm = TypeVar("AnyForm", bound="Form")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,9 @@ class _Answer:
 class Gate:
     """Middleware that counts and logs requests, and refuses at once those that cannot be served.
 
-    So nothing piles up. A request keeps its place until its answer is sent, since a slow reader holds memory too.
+    So nothing piles up. A request keeps its place until its answer is sent, since a slow reader holds memory too. When
+    all places are taken, a new request gets the place of the one that has waited longest for its client to send the
+    body or to read. So clients that hold back their bodies lock nobody out.
     """
 
     app: ASGIApp
@@ -244,6 +247,7 @@ class Gate:
     metrics: Metrics
     inside: int = 0
     full: bool = False  # since requests were refused, until half of the places are free
+    waiting: dict[anyio.CancelScope, None] = field(default_factory=dict)  # requests, by how long their clients keep us
 
     def __post_init__(self) -> None:
         self._bearer = f"Bearer {self.api_key}".encode() if self.api_key else None
@@ -281,14 +285,10 @@ class Gate:
 
     async def _serve(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         """Serve one request within its time."""
-        self.inside += 1
-        self.metrics.inside.set(self.inside)
+        self._take_places(1)
         try:
-            with anyio.move_on_after(self.seconds) as deadline:
-                await self.app(scope, receive, answer)
-            if deadline.cancelled_caught and not answer.status:
-                message = f"not done within {self.seconds:g} seconds; send fewer texts, or try again later"
-                await ApiError(503, message, code="timeout").response()(scope, receive, answer)
+            with anyio.move_on_after(self.seconds) as request:
+                await self.app(scope, self._receiver(receive, request), self._sender(answer, request))
         except anyio.get_cancelled_exc_class():  # the server stops and has waited long enough, see `xsent serve`
             if not answer.status:
                 with anyio.CancelScope(shield=True):
@@ -296,9 +296,53 @@ class Gate:
                     await ApiError(503, message, code="stopped").response()(scope, receive, answer)
             raise
         finally:
-            self.inside -= 1
-            self.metrics.inside.set(self.inside)
-            self.full = self.full and self.inside > self.places // 2
+            self._take_places(-1)
+        if request.cancelled_caught and not answer.status:
+            message, code = "others needed its place before its body had come; try again soon", "overloaded"
+            if anyio.current_time() >= request.deadline:
+                message = f"not done within {self.seconds:g} seconds; send fewer texts, or try again later"
+                code = "timeout"
+            await ApiError(503, message, code=code).response()(scope, receive, answer)
+
+    def _take_places(self, change: int) -> None:
+        self.inside += change
+        self.metrics.inside.set(self.inside)
+        self.full = self.full and self.inside > self.places // 2
+
+    async def _wait(self, request: anyio.CancelScope, client: Awaitable[T]) -> T:
+        """Wait for the client of a request, which may lose its place meanwhile."""
+        self.waiting[request] = None
+        try:
+            return await client
+        finally:
+            self.waiting.pop(request, None)
+
+    def _receiver(self, receive: Receive, request: anyio.CancelScope) -> Receive:
+        whole = False
+
+        async def receive_body() -> Message:
+            nonlocal whole
+            if whole:  # only a look whether the client is still there
+                return await receive()
+            message = await self._wait(request, receive())
+            whole = not message.get("more_body")
+            return message
+
+        return receive_body
+
+    def _sender(self, send: Send, request: anyio.CancelScope) -> Send:
+        async def send_answer(message: Message) -> None:
+            await self._wait(request, send(message))
+
+        return send_answer
+
+    def _free_place(self) -> bool:
+        """End the request that has waited longest for its client; False if none waits."""
+        longest = next(iter(self.waiting), None)
+        if longest is not None:
+            del self.waiting[longest]
+            longest.cancel()
+        return longest is not None
 
     def _refusal(self, scope: Scope) -> ApiError | None:
         headers = Headers(scope=scope)
@@ -314,7 +358,7 @@ class Gate:
             advice = "start the server with --allow-host and this name, or with an API key"
             return ApiError(403, f"{host[:100]!r} is not among {', '.join(sorted(self._hosts))}; {advice}")
         # Not 429, which would say that this client asks too often. OpenAI's clients try again after both.
-        if scope["method"] == "POST" and self.inside >= self.places:
+        if scope["method"] == "POST" and self.inside >= self.places and not self._free_place():
             if not self.full:
                 logger.warning("all %d places are taken: more requests get 503; --queue makes room", self.places)
             self.full = True
