@@ -49,6 +49,10 @@ _COMMANDS = {  # protocol: help, and arguments of the example
         "Hard negatives: translations against sentences of nearly the same words and another meaning.",
         "bench/contrasts.tsv",
     ),
+    "retrieval": (
+        "Questions to passages: nDCG@10 in and across languages, by vectors, by BM25 and by both.",
+        "data/eval/passages --languages en,fr,de,es,ru",
+    ),
     "words": (
         "One word: P@1 of its other form or its translation among 50 other words.",
         "bench/words.tsv --languages fr,de",

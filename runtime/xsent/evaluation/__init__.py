@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from xsent.encoder import SentenceEncoder
 from xsent.evaluation.judgements import contrasts, sts, words
 from xsent.evaluation.result import Evaluation
+from xsent.evaluation.retrieval import retrieval
 from xsent.evaluation.translation import space, tatoeba, xsim, xsr
 from xsent.open_model import SupportsEncode
 from xsent.precision import Precision, unpack_signs
 
-_ALL: tuple[Callable[..., Evaluation], ...] = (tatoeba, xsr, xsim, sts, contrasts, words, space)
+_ALL: tuple[Callable[..., Evaluation], ...] = (tatoeba, xsr, xsim, sts, contrasts, words, space, retrieval)
 PROTOCOLS = {protocol.__name__: protocol for protocol in _ALL}
 
 

@@ -168,12 +168,12 @@ class SearchIndex:
         rarity = encoder.rarity if words else None
         least = -np.inf if least is None else least
         try:
-            return self._search(queries, vectors, k, rarity, least)
+            return self.find(queries, vectors, k, rarity=rarity, least=least)
         except DataError:
             if self._database.version() == self._version:
                 raise
         self._open()  # a document that was found was removed or replaced meanwhile
-        return self._search(queries, vectors, k, rarity, least)
+        return self.find(queries, vectors, k, rarity=rarity, least=least)
 
     def nearest(self, vectors: Vectors, k: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Rows [q, min(k, n)] of highest cosine with vectors [q, D] of the index's encoder, and cosines, best first."""
@@ -224,15 +224,16 @@ class SearchIndex:
         stored = [found for found in self.stored_documents() if found.name == name]
         return [self._hit(row, 1.0) for found in stored for row in range(found.first, found.first + found.passages)]
 
-    def _search(
+    def find(
         self,
         queries: Sequence[str],
         vectors: Vectors,
         k: int,
-        rarity: Callable[[tuple[str, ...]], float] | None,
-        least: float,
+        *,
+        rarity: Callable[[tuple[str, ...]], float] | None = None,
+        least: float = -np.inf,
     ) -> list[list[Hit]]:
-        """The hits; with the `rarity` of words these count."""
+        """The hits of queries whose vectors [q, D] are known, see `search`; with the `rarity` of words these count."""
         rows, cosines = self.nearest(vectors, max(k, _JOINED) if rarity else k)
         found = []
         for query, vector, near, scores in zip(queries, vectors, rows.tolist(), cosines.tolist(), strict=True):
