@@ -95,7 +95,7 @@ class StageConfig(Settings):
         require(head, "learning_rate = 0 leaves the head untrained that predicts pieces")
         for name in ("prefixes", "layer_prefixes"):
             text = f"{name} needs an objective that compares vectors: align, sim, sentence_ctl, distil and the like"
-            require(wanted.contrasts or wanted.distils or not getattr(self, name), text)
+            require(wanted.compares or not getattr(self, name), text)
         kept = self.keep_layers
         ordered = list(kept) == sorted(set(kept)) and min(kept, default=0) >= 0
         text = f"keep_layers = {list(kept)} must be num_layers = {self.num_layers} different numbers from 0, in order"
@@ -122,6 +122,21 @@ class CorpusConfig(Settings):
     temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling: 1 as it is, 0 makes sources equal
     weights: Mapping[str, Factor] = {}  # factors by source
     most: Mapping[str, PositiveInt] = {}  # pairs of a source in a language that are ever drawn; `others` for the rest
+
+
+class ScoredConfig(Settings):
+    """Where scored pairs come from, for the objective `similarity`."""
+
+    files: Annotated[Names, Field(min_length=1)]  # of scored pairs, relative to the data folder
+
+
+class PassagesConfig(Settings):
+    """Where queries with passages come from, for the objective `retrieve`."""
+
+    files: Annotated[Names, Field(min_length=1)]  # of queries with passages, relative to the data folder
+    temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling, as in the corpus
+    weights: Mapping[str, NonNegativeFloat] = {}  # factors by source; 0 leaves a source out
+    kinds: Mapping[str, NonNegativeFloat] = {}  # factors by kind of query, within a source
 
 
 class TeacherConfig(Settings):
@@ -175,6 +190,8 @@ class Recipe(Basics):
     """A whole training."""
 
     stages: Annotated[tuple[StageConfig, ...], Field(strict=False, min_length=1)]  # in order
+    scored: ScoredConfig | None = None
+    passages: PassagesConfig | None = None
     readouts: bool = False  # whether each of layer_prefixes has a linear map of its own into the common space
     teachers: Mapping[str, TeacherConfig] = {}  # several teachers by name; each has its --teacher NAME=PATH
     teacher_layers: Numbers = ()  # layers of the teacher, from 0, to start from; the shape is then the teacher's
@@ -202,6 +219,10 @@ class Recipe(Basics):
         require(not self.readouts or (len(exits) == 1 and () not in exits), text)
         weighed = any(stage.attention for stage in self.stages)
         require(self.readouts or not weighed, "attention is of readouts; set readouts = true")
+        for objective, table in (("similarity", "scored"), ("retrieve", "passages")):
+            needs = [stage.name for stage in self.stages if objective in stage.objectives.weights]
+            text = f"objective {objective} of stage {''.join(needs[:1])!r} needs a table [{table}] that names files"
+            require(not needs or getattr(self, table) is not None, text)
         matched = any(stage.objectives.embedding_match for stage in self.stages)
         require(not (self.teachers and matched), "embedding_match needs one teacher, not several")
         if not self.teacher_layers:
@@ -223,8 +244,8 @@ def load_recipe(path: Path) -> Recipe:
         raise DataError(f"{path}: a recipe has one or more stages, tables that start with [[stage]] in double brackets")
     try:
         groups = Groups.model_validate({"groups": raw.pop("groups", {})}).groups
-        corpus = by_source(raw.get("corpus"), groups)
-        return Recipe.model_validate({**raw, "corpus": corpus, "stages": resolved(stages, groups)})
+        tables = {name: by_source(raw[name], groups) for name in ("corpus", "passages") if name in raw}
+        return Recipe.model_validate({**raw, **tables, "stages": resolved(stages, groups)})
     except ValidationError as error:
         raise DataError(f"{path}: {first_mistake(error)}") from error
     except ValueError as error:

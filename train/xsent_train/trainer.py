@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,8 @@ class Trainer:
         *,
         threads: int,
         devices: int = 1,
+        scored: Sequence[Path] = (),
+        passages: Sequence[Path] = (),
         prepared: Path | None = None,
         teacher: Path | Mapping[str, Path] | Teachers | None = None,
         fast_teacher: Path | None = None,
@@ -72,6 +74,7 @@ class Trainer:
     ) -> None:
         """Prepare the data of files of pairs and the devices for a training in the folder `run`.
 
+        There are also files of scored pairs, and of queries with passages, where the recipe learns from them.
         The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Several
         teachers go by their names in the recipe; they may also be open already. The training starts from vocabulary and
         weights of `start`, a checkpoint or a bundle. Raises DataError if one of these cannot be used.
@@ -89,8 +92,9 @@ class Trainer:
         self._start = identify(start)[1] if start else None
         require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.started_from is not None)
         vocabulary = self.started_from.tokenizer if self.started_from else None
+        given: dict[str, Any] = {"scored": scored, "passages": passages, "prepared": prepared}
         self.data = TrainingData(
-            recipe, files, run, self.fabric, threads=threads, prepared=prepared, vocabulary=vocabulary
+            recipe, files, run, self.fabric, threads=threads, vocabulary=vocabulary, **given
         )
         self.validation = Validation(self.data.prepared.validation, self.data.prepared.tokenizer)
         if (joined := self.teachers.joined) is not None:
@@ -142,9 +146,11 @@ class Trainer:
         return self.recipe.model_copy(update={"stages": stages, "precision": self.precision})
 
     def _origin(self, number: int) -> dict[str, str | int | None]:
-        """The start, the teachers and the number of processes that a checkpoint of a stage depends on."""
+        """The start, teachers, other text than pairs and number of processes that a checkpoint of a stage depends on."""
         teachers = self.teachers.identities(self.recipe.stages[: number + 1])
-        return {"start": self._start, **teachers, "world_size": self.fabric.world_size}
+        stores = {"scored": self.data.scored, "passages": self.data.passages}
+        others = {kind: store.key if store is not None else None for kind, store in stores.items()}
+        return {"start": self._start, **teachers, **others, "world_size": self.fabric.world_size}
 
     def _train_stage(
         self, number: int, previous: Checkpoint | None, saved: Checkpoint | None, on_step: Callable[[], None]
@@ -193,7 +199,10 @@ class Trainer:
             model.whitening = self.fabric.to_device(Whitening.fit(sample))
         table = initial.weights[TABLE] if initial is not None else None
         batches = data.batches(number, stage, model.encoder, vectors, table=table, resumed=saved is not None)
-        return model, batches
+        taught = teacher if stage.objectives.distil else None
+        scored = data.scored_batches(number, stage, taught)
+        asked = data.passage_batches(number, stage, self.recipe.passages, table, taught)
+        return model, replace(batches, scored=scored, asked=asked)
 
     def _initial(self, stage: StageConfig, previous: Checkpoint | None) -> Checkpoint | None:
         """The checkpoint that a stage starts from: the mean of the stages that it names, or the one before.
@@ -392,10 +401,18 @@ def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started:
         if getattr(first, setting) and not started:
             text = f"stage {first.name}: {setting} needs a trained encoder to start from"
             raise DataError(f"{text}; train a stage without it first, or name a --start")
+    if (asked := first.objectives.retrieve) and asked.hard and not started:
+        text = f"stage {first.name}: the neighbours of retrieve are found with a trained table to start from"
+        raise DataError(f"{text}; set its hard = 0, train a stage without it first, or name a --start")
     for stage in recipe.stages:
         name, wanted = f"stage {stage.name}", stage.objectives
-        if stage.batch_size % ranks:
-            raise DataError(f"{name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes")
+        asked, scored = wanted.retrieve, wanted.similarity
+        sizes = {"batch_size": stage.batch_size}
+        sizes |= {"similarity.pairs": scored.pairs} if scored else {}
+        sizes |= {"retrieve.queries": asked.queries} if asked else {}
+        for setting, size in sizes.items():
+            if size % ranks:
+                raise DataError(f"{name}: {setting} = {size} cannot be divided by {ranks} processes")
         if stage.swapped and ranks > 1:
             raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
         if wanted.distils and teacher_dim is None:
