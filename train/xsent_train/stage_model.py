@@ -167,8 +167,9 @@ class TrainingModel(nn.Module):
         small = min(prefixes)
         ignore = false_negatives(q[-1, :, :small], p[-1, :, :small], asked.passage, above)
         ignore = ignore | (asked.query[:, None] == asked.query) | (asked.block[:, None] != asked.block)
-        given = {"temperature": wanted.temperature, "ignore": ignore.fill_diagonal_(False)}
-        return self._over_depths(align(q[..., :d], p[..., :d], **given) for d in prefixes)
+        ignore = ignore.fill_diagonal_(False)
+        views = ((q[..., :d], p[..., :d]) for d in prefixes)
+        return self._over_depths(align(a, b, temperature=wanted.temperature, ignore=ignore) for a, b in views)
 
     def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
         wanted = self.objectives

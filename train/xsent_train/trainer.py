@@ -93,9 +93,7 @@ class Trainer:
         require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.started_from is not None)
         vocabulary = self.started_from.tokenizer if self.started_from else None
         given: dict[str, Any] = {"scored": scored, "passages": passages, "prepared": prepared}
-        self.data = TrainingData(
-            recipe, files, run, self.fabric, threads=threads, vocabulary=vocabulary, **given
-        )
+        self.data = TrainingData(recipe, files, run, self.fabric, threads=threads, vocabulary=vocabulary, **given)
         self.validation = Validation(self.data.prepared.validation, self.data.prepared.tokenizer)
         if (joined := self.teachers.joined) is not None:
             with self.fabric.rank_zero_first():
@@ -146,10 +144,12 @@ class Trainer:
         return self.recipe.model_copy(update={"stages": stages, "precision": self.precision})
 
     def _origin(self, number: int) -> dict[str, str | int | None]:
-        """The start, teachers, other text than pairs and number of processes that a checkpoint of a stage depends on."""
-        teachers = self.teachers.identities(self.recipe.stages[: number + 1])
-        stores = {"scored": self.data.scored, "passages": self.data.passages}
-        others = {kind: store.key if store is not None else None for kind, store in stores.items()}
+        """What a checkpoint of a stage depends on: start, teachers, other text than pairs, the number of processes."""
+        stages = self.recipe.stages[: number + 1]
+        read = {objective for stage in stages for objective in stage.objectives.weights}
+        stores = {"scored": ("similarity", self.data.scored), "passages": ("retrieve", self.data.passages)}
+        others = {kind: store.key if store and name in read else None for kind, (name, store) in stores.items()}
+        teachers = self.teachers.identities(stages)
         return {"start": self._start, **teachers, **others, "world_size": self.fabric.world_size}
 
     def _train_stage(
@@ -201,7 +201,7 @@ class Trainer:
         batches = data.batches(number, stage, model.encoder, vectors, table=table, resumed=saved is not None)
         taught = teacher if stage.objectives.distil else None
         scored = data.scored_batches(number, stage, taught)
-        asked = data.passage_batches(number, stage, self.recipe.passages, table, taught)
+        asked = data.passage_batches(number, stage, taught, settings=self.recipe.passages, table=table)
         return model, replace(batches, scored=scored, asked=asked)
 
     def _initial(self, stage: StageConfig, previous: Checkpoint | None) -> Checkpoint | None:
@@ -397,22 +397,16 @@ def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started:
     first = recipe.stages[0]
     if not started and (mean := [stage.name for stage in recipe.stages if START in stage.starts_from]):
         raise DataError(f"stage {mean[0]} starts_from {START}, the checkpoint or bundle of --start; name one")
-    for setting in ("swapped", "keep_layers"):
-        if getattr(first, setting) and not started:
+    asked = first.objectives.retrieve
+    needs = {"swapped": first.swapped, "keep_layers": first.keep_layers, "retrieve.hard": asked and asked.hard}
+    for setting, value in needs.items():
+        if value and not started:
             text = f"stage {first.name}: {setting} needs a trained encoder to start from"
             raise DataError(f"{text}; train a stage without it first, or name a --start")
-    if (asked := first.objectives.retrieve) and asked.hard and not started:
-        text = f"stage {first.name}: the neighbours of retrieve are found with a trained table to start from"
-        raise DataError(f"{text}; set its hard = 0, train a stage without it first, or name a --start")
     for stage in recipe.stages:
         name, wanted = f"stage {stage.name}", stage.objectives
-        asked, scored = wanted.retrieve, wanted.similarity
-        sizes = {"batch_size": stage.batch_size}
-        sizes |= {"similarity.pairs": scored.pairs} if scored else {}
-        sizes |= {"retrieve.queries": asked.queries} if asked else {}
-        for setting, size in sizes.items():
-            if size % ranks:
-                raise DataError(f"{name}: {setting} = {size} cannot be divided by {ranks} processes")
+        if uneven := [f"{setting} = {size}" for setting, size in sizes(stage).items() if size % ranks]:
+            raise DataError(f"{name}: {uneven[0]} cannot be divided by {ranks} processes")
         if stage.swapped and ranks > 1:
             raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
         if wanted.distils and teacher_dim is None:
@@ -421,6 +415,16 @@ def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started:
             raise DataError(f"{name}: embedding_match brings the table under a teacher's layers; name teacher_layers")
         if wanted.copies and teacher_dim is not None and teacher_dim != recipe.dim:
             require_projection(stage, teacher_dim, recipe.dim)
+
+
+def sizes(stage: StageConfig) -> dict[str, int]:
+    """How many pairs, scored pairs and queries a step of a stage has, over all devices, by the name of the setting."""
+    found, wanted = {"batch_size": stage.batch_size}, stage.objectives
+    if wanted.similarity:
+        found["similarity.pairs"] = wanted.similarity.pairs
+    if wanted.retrieve:
+        found["retrieve.queries"] = wanted.retrieve.queries
+    return found
 
 
 def require_projection(stage: StageConfig, teacher_dim: int, dim: int) -> None:

@@ -275,9 +275,9 @@ class TrainingData:
 
     def scored_batches(self, number: int, stage: StageConfig, teacher: Teaches | None) -> ScoredBatches | None:
         """The scored pairs of a stage, if it learns from any; with a teacher's vectors, kept on disk."""
-        if (wanted := stage.objectives.similarity) is None:
+        wanted, store = stage.objectives.similarity, self.scored
+        if wanted is None or store is None:
             return None
-        assert (store := self.scored) is not None
         batches = ScoredBatches(store, Versions(store), wanted, self._seed(number), stage.max_tokens, self._rank)
         if teacher is None:
             return batches
@@ -287,12 +287,18 @@ class TrainingData:
         return replace(batches, teacher=self._vectors(teacher, pairs, needed, "scored", store))
 
     def passage_batches(
-        self, number: int, stage: StageConfig, settings: PassagesConfig | None, table: Tensor | None, teacher: Teaches | None
+        self,
+        number: int,
+        stage: StageConfig,
+        teacher: Teaches | None,
+        *,
+        settings: PassagesConfig | None,
+        table: Tensor | None,
     ) -> PassageBatches | None:
         """The queries of a stage, if it asks any; with a teacher's vectors of them, kept on disk."""
-        if (wanted := stage.objectives.retrieve) is None:
+        wanted, store = stage.objectives.retrieve, self.passages
+        if wanted is None or store is None or settings is None:
             return None
-        assert (store := self.passages) is not None and settings is not None
         found = Versions(store), settings, wanted, self._seed(number), stage.max_tokens, table, self._rank
         batches = PassageBatches(store, *found)
         if teacher is not None:

@@ -4,8 +4,8 @@ One query a line, UTF-8, tab-separated, no header: source, group, kind, language
 and group have the same content in several languages, so a query of one language has an answer in each of the others.
 
 A step asks queries in blocks: those of a block are of one source, and of one or two languages. Both are as frequent
-among the queries as among the answers, whichever of them a query is in. So the language tells nothing of the answer, and
-the other passages of the block, some of them its neighbours, are what it has to be told from.
+among the answers, whichever of them a query is in. So the language tells nothing of the answer, and the other passages
+of the block, some of them its neighbours, are what it has to be told from.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -181,13 +181,13 @@ class PassageBatches:
         rank, ranks = self.rank
         asked, answers = self.rows(step)
         everything = [self.store.tokens(rows, side, self.wanted.tokens) for side, rows in ((0, asked), (1, answers))]
-        same = [equal(tokens) for tokens in everything]
+        query, passage = map(equal, everything)
         block = torch.arange(len(asked)) // self.wanted.block
         here, there = (np.split(rows, ranks)[rank] for rows in (asked, answers))
         sides = self.store.tokens(here, 0, self.max_tokens), self.store.tokens(there, 1, self.wanted.tokens)
         self.store.forget()
         teacher = torch.from_numpy(self.teacher.rows(here)) if self.teacher is not None else None
-        return Asked(sides, block, *same, teacher)
+        return Asked(sides, block, query, passage, teacher)
 
 
 def equal(tokens: Tokens) -> Tensor:
@@ -212,7 +212,9 @@ def pools(
     source = np.array([sources.index(name) for name in names])[cell]
     odds = odds_of_kinds(store, settings.kinds)[cell]
     sizes = np.bincount(np.array([sources.index(name) for name in names])[store.cell], minlength=len(sources))
-    masses = reweigh(sizes**settings.temperature, [(name, "") for name in sources], settings.weights)
+    masses = reweigh(
+        sizes.astype(np.float64) ** settings.temperature, [(name, "") for name in sources], settings.weights
+    )
     found: list[Pool] = []
     shares: list[float] = []
     for number, mass in enumerate(masses):

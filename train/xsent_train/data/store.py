@@ -174,9 +174,7 @@ def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, ma
         logger.warning("left out %d pairs with a side of invisible characters alone", read - total)
 
 
-def tokenise(
-    processor: spm.SentencePieceProcessor, pairs: list[L], threads: int
-) -> tuple[list[L], list[list[int]]]:
+def tokenise(processor: spm.SentencePieceProcessor, pairs: list[L], threads: int) -> tuple[list[L], list[list[int]]]:
     """Both sides of pairs as pieces: English, translation, pair after pair; pairs with an empty side are left out."""
     texts = [text for pair in pairs for text in pair.texts]
     sentences: list[list[int]] = processor.encode(texts, num_threads=threads)

@@ -39,4 +39,5 @@ class Versions:
     def any_language(self, rng: np.random.Generator, contents: Rows) -> Rows:
         """One of the languages that each content stands in, all as often [n]."""
         lots = np.where(self.there[contents], rng.random((len(contents), len(self.languages))), -1)
-        return lots.argmax(axis=1)
+        languages: Rows = lots.argmax(axis=1)
+        return languages
