@@ -25,7 +25,7 @@ from xsent_train.tokens import to_tokens
 
 SCORED = "news\tfr\t7\tIl pleut.\tIl neige.\t2.5\n"
 PASSAGE = "help\t3\tquestion\tde\tWas ist ein Bit?\tEin Bit ist eine Ziffer.\n"
-RESUMED = KINDS + EVERY_KIND
+UNTAUGHT = ("distil = 1\n", "")
 
 
 def store_of(folder: Path, lines: Passages | ScoredPairs, tokenizer: Path) -> Store:
@@ -277,10 +277,10 @@ def test_what_the_objectives_need(tmp_path: Path) -> None:
     for change, message in (
         (('[scored]\nfiles = ["scored.tsv"]\n', ""), r"objective similarity of stage 'kinds' needs a table \[scored\]"),
         (("block = 6", "block = 5"), r"retrieve: block = 5 must divide queries = 12"),
-        (('"passages.tsv"', '"nowhere.tsv"'), "nowhere.tsv: .*No such file"),
+        (('"passages.tsv"', '"nowhere.tsv"'), "nowhere.tsv: missing; name the data folder"),
     ):
-        raises(DataError, message, train, toy_recipe(tmp_path, change), tmp_path / "run")
-    recipe = toy_recipe(tmp_path)
+        raises(DataError, message, train, toy_recipe(tmp_path, UNTAUGHT, change), tmp_path / "run")
+    recipe = toy_recipe(tmp_path, UNTAUGHT)
     text = recipe.read_text()
     first = text[: text.index("[[stage]]")] + text[text.rindex("[[stage]]") :].replace("swapped = 0.25\n", "")
     recipe.write_text(first)

@@ -131,17 +131,17 @@ class TrainingModel(nn.Module):
         """
         losses: Losses = {}
         taught = []
-        device = self.encoder.table.weight.device
-        if (scored := batch.scored) is not None:
+        device, wanted = self.encoder.table.weight.device, self.objectives
+        if (scored := batch.scored) is not None and wanted.similarity is not None:
             a, b = self._vectors(scored.sides)
             with torch.autocast(device.type, enabled=False):
                 losses["similarity"] = self._similarity(a, b, scored)
             if scored.teacher is not None:
                 taught.append((torch.cat([a, b], dim=1), scored.teacher))
-        if (asked := batch.asked) is not None:
+        if (asked := batch.asked) is not None and wanted.retrieve is not None:
             queries, passages = self._vectors(asked.sides)
             with torch.autocast(device.type, enabled=False):
-                losses["retrieve"] = self._retrieve(queries, passages, asked)
+                losses["retrieve"] = self._retrieve(queries, passages, asked, wanted.retrieve.temperature)
             if asked.teacher is not None:
                 taught.append((queries, asked.teacher))
         return losses, taught
@@ -158,10 +158,8 @@ class TrainingModel(nn.Module):
         prefixes = self.stage.prefixes or (a.shape[2],)
         return self._over_depths(similarity(a[..., :d], b[..., :d], score) for d in prefixes)
 
-    def _retrieve(self, queries: Tensor, passages: Tensor, asked: Asked) -> Tensor:
+    def _retrieve(self, queries: Tensor, passages: Tensor, asked: Asked, temperature: float) -> Tensor:
         """Each query among those of its block, but for equal ones and those that are nearly so."""
-        wanted = self.objectives.retrieve
-        assert wanted is not None
         q, p = self.gather(queries), self.gather(passages)
         prefixes, above = self.stage.prefixes or (q.shape[2],), self.stage.ignore_above
         small = min(prefixes)
@@ -169,7 +167,7 @@ class TrainingModel(nn.Module):
         ignore = ignore | (asked.query[:, None] == asked.query) | (asked.block[:, None] != asked.block)
         ignore = ignore.fill_diagonal_(False)
         views = ((q[..., :d], p[..., :d]) for d in prefixes)
-        return self._over_depths(align(a, b, temperature=wanted.temperature, ignore=ignore) for a, b in views)
+        return self._over_depths(align(a, b, temperature=temperature, ignore=ignore) for a, b in views)
 
     def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
         wanted = self.objectives
