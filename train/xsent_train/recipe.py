@@ -27,7 +27,12 @@ from xsent_train.settings import Factor, Names, Numbers, Settings, Share, requir
 
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
 START = "start"  # name of what a run starts from, among the stages that `starts_from` names
-OWN = ("name", "starts_from", "keep_layers")  # settings of a stage that `like` does not take over
+OWN = (
+    "name",
+    "starts_from",
+    "keep_layers",
+    "language_directions",
+)  # settings of a stage that `like` does not take over
 LEFT_OUT = {"weight": 0}  # an objective of a stage that is `like` one that has it
 
 
@@ -82,6 +87,7 @@ class StageConfig(Settings):
     layer_prefixes: Numbers = ()  # depths trained to stand alone, all layers among them
     exit_weight: Factor = 1.0  # weight of the losses of each depth but the last, whose weight is 1
     attention: Mapping[str, TokenWeights] = {}  # by depth, what the queries of readouts are fitted to as it starts
+    language_directions: NonNegativeInt = 0  # told by training pairs, projected out of the readouts as it starts
     validate_every: PositiveInt = 500  # steps
 
     @model_validator(mode="after")
@@ -217,8 +223,9 @@ class Recipe(Basics):
         exits = {tuple(sorted(stage.layer_prefixes)) for stage in self.stages}
         text = "readouts need the same layer_prefixes in every stage"
         require(not self.readouts or (len(exits) == 1 and () not in exits), text)
-        weighed = any(stage.attention for stage in self.stages)
-        require(self.readouts or not weighed, "attention is of readouts; set readouts = true")
+        for name in ("attention", "language_directions"):
+            used = any(getattr(stage, name) for stage in self.stages)
+            require(self.readouts or not used, f"{name} is of readouts; set readouts = true")
         for objective, table in (("similarity", "scored"), ("retrieve", "passages")):
             needs = [stage.name for stage in self.stages if objective in stage.objectives.weights]
             text = f"objective {objective} of stage {''.join(needs[:1])!r} needs a table [{table}] that names files"

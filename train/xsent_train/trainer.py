@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from pydantic_core import to_jsonable_python
 from torch import Tensor
@@ -35,7 +36,7 @@ from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
 from xsent_train.losses import Whitening
-from xsent_train.model import Encoder, ModelConfig, fit_queries, fit_readouts, fit_space
+from xsent_train.model import Encoder, ModelConfig, fit_queries, fit_readouts, fit_space, project_languages
 from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, StageConfig
 from xsent_train.settings import Settings
 from xsent_train.stage_loop import Scores, StageLoop, Validation, diverged, parameter_groups
@@ -49,6 +50,7 @@ logger = logging.getLogger(__name__)
 WHITENED = 50_000  # vectors of the teacher's input that their whitening is fitted on
 AXES_FROM = 30_000  # pairs that the axes of several teachers are fitted on
 SAMPLED = 40_000  # pairs that the matrix into the space of one of the teachers is fitted on
+PAIRS_A_LANGUAGE = 500  # that the direction of language is told by
 READ_OUT = slice(None, None, 2)  # of these pairs, those that readouts are fitted on
 FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 EXTRAS = (TEACHERS, SPACES)  # before the names of matrices in a checkpoint that belong to no network
@@ -239,6 +241,7 @@ class Trainer:
                 encoder.table.weight.copy_(english_rows(bert, self.data.processor, counts))
         self._fit_queries(encoder, model.stage)
         self._fit_readouts(encoder, initial, model.stage.max_tokens)
+        self._project_languages(encoder, model.stage)
 
     def _fit_queries(self, encoder: Encoder, stage: StageConfig) -> None:
         """Fit the queries of the depths that the stage's `attention` names; other weights stay."""
@@ -274,6 +277,18 @@ class Trainer:
         targets = torch.from_numpy(joined.targets(self._sampled[READ_OUT]))
         encoder.to(self.fabric.device).eval()
         fit_readouts(encoder, depths, self._read_out_sides(max_tokens), targets)
+        encoder.train()
+
+    def _project_languages(self, encoder: Encoder, stage: StageConfig) -> None:
+        """Take the direction of language out of the readouts, if the stage wants that."""
+        if not stage.language_directions:
+            return
+        numbers = self.data.translations(PAIRS_A_LANGUAGE)
+        language = torch.from_numpy(self.data.store.languages[numbers].astype(np.int64))
+        logger.info("projecting out the direction of language, told by %d pairs", len(numbers))
+        sides = [self.data.store.tokens(numbers, side, stage.max_tokens) for side in (0, 1)]
+        encoder.to(self.fabric.device).eval()
+        project_languages(encoder, stage.language_directions, sides, self.fabric.to_device(language))
         encoder.train()
 
     @cached_property

@@ -322,6 +322,16 @@ class TrainingData:
         store = self.store
         return np.sort(store.pairs(evenly(int(store.cell_starts[-1]), count)))
 
+    def translations(self, count: int) -> NDArray[np.int64]:
+        """At most `count` pairs of each language, evenly spaced among those that are ever drawn."""
+        store, found = self.store, []
+        for language in self._recipe.languages:
+            spans = zip(store.cells, store.cell_starts, store.cell_starts[1:], strict=False)
+            parts = [np.arange(start, end) for (_, code), start, end in spans if code == language]
+            entries = np.concatenate(parts)
+            found.append(store.pairs(entries[evenly(len(entries), count)]))
+        return np.concatenate(found)
+
     def _kept(self) -> Iterator[Pair]:
         return kept_pairs(self._pairs, self.prepared.tokenizer)
 
