@@ -16,7 +16,8 @@ from xsent.errors import DataError
 from xsent_train.checkpoint import load_checkpoint
 from xsent_train.objectives import Align, Objectives
 from xsent_train.recipe import START, Recipe, VocabularyConfig, load_recipe
-from xsent_train.trainer import Trainer, differences
+from xsent_train.requirements import differences
+from xsent_train.trainer import Trainer
 
 MINIMAL = """
 name = "x"

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic_core import to_jsonable_python
 from torch import Tensor
 
 from xsent.errors import DataError
@@ -38,7 +37,7 @@ from xsent_train.devices import average, gather, keep_freed_memory, launch, on_f
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig, fit_queries, fit_readouts, fit_space, project_languages
 from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, StageConfig
-from xsent_train.settings import Settings
+from xsent_train.requirements import differences, require_fit
 from xsent_train.stage_loop import Scores, StageLoop, Validation, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
@@ -52,7 +51,6 @@ AXES_FROM = 30_000  # pairs that the axes of several teachers are fitted on
 SAMPLED = 40_000  # pairs that the matrix into the space of one of the teachers is fitted on
 PAIRS_A_LANGUAGE = 500  # that the direction of language is told by
 READ_OUT = slice(None, None, 2)  # of these pairs, those that readouts are fitted on
-FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 EXTRAS = (TEACHERS, SPACES)  # before the names of matrices in a checkpoint that belong to no network
 
 
@@ -92,6 +90,7 @@ class Trainer:
         with self.fabric.rank_zero_first():
             self.started_from = open_start(recipe, start) if start else None
         self._start = identify(start)[1] if start else None
+        self._own_teacher = start is not None and paths == {ONLY: start}  # vectors then stay in the start's space
         require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.started_from is not None)
         vocabulary = self.started_from.tokenizer if self.started_from else None
         given: dict[str, Any] = {"scored": scored, "passages": passages, "prepared": prepared}
@@ -331,9 +330,13 @@ class Trainer:
         return path
 
     def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
-        """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces."""
+        """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces.
+
+        A start that is its own teacher keeps the matrices into other spaces that it has.
+        """
         if (joined := self.teachers.joined) is None:
-            return {}
+            known = self.started_from.weights if self.started_from is not None and self._own_teacher else {}
+            return {name: weight for name, weight in known.items() if name.startswith(SPACES)}
         matrices = {f"{TEACHERS}{name}": torch.from_numpy(array) for name, array in joined.matrices.items()}
         for member in joined.members if ended else ():
             if space := member.settings.space:
@@ -402,72 +405,3 @@ def weights_in_common(initial: Checkpoint, config: ModelConfig, teacher_dim: int
         logger.warning(text, initial.path, initial.config.num_layers, config.num_layers)
     fits = (teacher_dim, config.dim)
     return {n: weight for n, weight in initial.weights.items() if n != "projection.weight" or weight.shape == fits}
-
-
-def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started: bool = False) -> None:
-    """Raises DataError if a training on so many devices, with a teacher of so many dimensions, cannot follow a recipe.
-
-    `started` says whether the first stage starts from a checkpoint or a bundle.
-    """
-    first = recipe.stages[0]
-    if not started and (mean := [stage.name for stage in recipe.stages if START in stage.starts_from]):
-        raise DataError(f"stage {mean[0]} starts_from {START}, the checkpoint or bundle of --start; name one")
-    asked = first.objectives.retrieve
-    needs = {"swapped": first.swapped, "keep_layers": first.keep_layers, "retrieve.hard": asked and asked.hard}
-    for setting, value in needs.items():
-        if value and not started:
-            text = f"stage {first.name}: {setting} needs a trained encoder to start from"
-            raise DataError(f"{text}; train a stage without it first, or name a --start")
-    for stage in recipe.stages:
-        name, wanted = f"stage {stage.name}", stage.objectives
-        if uneven := [f"{setting} = {size}" for setting, size in sizes(stage).items() if size % ranks]:
-            raise DataError(f"{name}: {uneven[0]} cannot be divided by {ranks} processes")
-        if stage.swapped and ranks > 1:
-            raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
-        if wanted.distils and teacher_dim is None:
-            raise DataError(f"{name} distils and has no teacher; name its folder with --teacher")
-        if wanted.embedding_match and not recipe.teacher_layers:
-            raise DataError(f"{name}: embedding_match brings the table under a teacher's layers; name teacher_layers")
-        if wanted.copies and teacher_dim is not None and teacher_dim != recipe.dim:
-            require_projection(stage, teacher_dim, recipe.dim)
-
-
-def sizes(stage: StageConfig) -> dict[str, int]:
-    """How many pairs, scored pairs and queries a step of a stage has, over all devices, by the name of the setting."""
-    found, wanted = {"batch_size": stage.batch_size}, stage.objectives
-    if wanted.similarity:
-        found["similarity.pairs"] = wanted.similarity.pairs
-    if wanted.retrieve:
-        found["retrieve.queries"] = wanted.retrieve.queries
-    return found
-
-
-def require_projection(stage: StageConfig, teacher_dim: int, dim: int) -> None:
-    """Raises DataError if a stage cannot learn to copy a teacher of another dimension."""
-    name = f"stage {stage.name}"
-    if not stage.learning_rate:
-        raise DataError(
-            f"{name}: the teacher has {teacher_dim} dimensions, dim is {dim}; the projection between them needs "
-            "learning_rate above 0"
-        )
-    if stage.prefixes and not stage.objectives.contrasts:
-        raise DataError(
-            f"{name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into dim = {dim}; leave "
-            "them out, or distil from a teacher of that dimension"
-        )
-
-
-def differences(saved: object, now: object, name: str = "") -> str:
-    """The differences between the settings in a checkpoint and a recipe's, in words; empty where there are none.
-
-    A setting that the checkpoint does not have yet had the value that is its default now.
-    """
-    if isinstance(now, Settings) and isinstance(saved, Mapping):
-        known = {**dict(type(now).model_construct()), **saved}
-        parts = [(f"{name}.{key}".lstrip("."), known.get(key), value) for key, value in now if key not in FREE]
-    elif isinstance(now, tuple) and isinstance(saved, list | tuple) and len(saved) == len(now):
-        parts = [(f"{name}[{i}]", was, value) for i, (was, value) in enumerate(zip(saved, now, strict=True))]
-    else:
-        was, value = to_jsonable_python([saved, now])
-        return f"{name}: {was!r} became {value!r}" if was != value else ""
-    return ", ".join(filter(None, (differences(was, value, where) for where, was, value in parts)))
