@@ -13,6 +13,7 @@ from toy import EVERY_KIND, KINDS, write_toy_passages, write_toy_recipe, write_t
 from trainings import assert_same_weights, kill_in_the_middle, train
 
 from xsent.errors import DataError
+from xsent_train.checkpoint import load_checkpoint
 from xsent_train.data.corpus import Pair
 from xsent_train.data.passages import Asked, PassageBatches, Passages, equal, parse_passage
 from xsent_train.data.scored import ScoredBatch, ScoredBatches, ScoredPair, ScoredPairs, parse_scored, sentences
@@ -285,3 +286,26 @@ def test_what_the_objectives_need(tmp_path: Path) -> None:
     first = text[: text.index("[[stage]]")] + text[text.rindex("[[stage]]") :].replace("swapped = 0.25\n", "")
     recipe.write_text(first)
     raises(DataError, "retrieve.hard needs a trained encoder to start from.*--start", train, recipe, tmp_path / "run")
+
+
+def test_a_start_teaches_itself_and_loses_the_direction_of_language(deep_checkpoint: Path, tmp_path: Path) -> None:
+    """Its matrices into other spaces stay, as its vectors do."""
+    config = load_checkpoint(deep_checkpoint).config
+    names = ("num_heads", "ffn_dim", "max_length")
+    shape = "".join(f"{name} = {getattr(config, name)}\n" for name in names)
+    shape += f'activation = "{config.activation}"\nnorm_eps = {config.norm_eps}\nreadouts = true\n'
+    recipe = toy_recipe(tmp_path, ("layer_prefixes = [0, 2]", "layer_prefixes = [0, 1, 2]"))
+    text = recipe.read_text()
+    text = text.replace("num_heads = 2\nffn_dim = 48\nmax_length = 24\n", shape)
+    kinds, neutral = text[text.rindex("[[stage]]") :], '[[stage]]\nname = "neutral"\nlike = "kinds"\nsteps = 0\n'
+    recipe.write_text(text[: text.index("[[stage]]")] + kinds + neutral + "language_directions = 2\n")
+    given = {"start": deep_checkpoint, "teacher": deep_checkpoint}
+    end = load_checkpoint(train(recipe, tmp_path / "run", **given))
+    before = load_checkpoint(tmp_path / "run" / "checkpoints" / "kinds-0000009")
+    assert end.path.name == "neutral-0000000"
+    matrix = load_checkpoint(deep_checkpoint).weights["spaces.their-model"]
+    assert torch.equal(end.weights["spaces.their-model"], matrix)
+    changed = {name for name, weight in end.weights.items() if not torch.equal(weight, before.weights[name])}
+    assert changed == {f"encoder.readouts.{depth}.{part}" for depth in (0, 1, 2) for part in ("weight", "bias")}
+    other = train(recipe, tmp_path / "other", **{**given, "teacher": before.path})  # another teacher, another space
+    assert "spaces.their-model" not in load_checkpoint(other).weights
