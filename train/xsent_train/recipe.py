@@ -152,6 +152,7 @@ class TeacherConfig(Settings):
     prompt: str = ""  # put before every text
     languages: Names = ()  # that it knows; default: those that it names itself, or all
     space: str | None = None  # name of its vector space, if the bundle gets a matrix into it
+    by_language: bool = False  # whether its vectors lose the mean of their language instead of that of all
 
 
 class VocabularyConfig(Settings):
