@@ -159,12 +159,12 @@ class JoinedTeacher:
             means |= self._means(member, complete)
         means["means"] = np.concatenate([means.pop(member.name) for member in self.members])
         joined = unit_rows(self._joined(complete, means)[0])
-        moments: Floats = joined.T @ joined / len(joined)
+        moments = np.asarray(joined.T @ joined / len(joined), np.float32)
         axes = np.linalg.eigh(moments.astype(np.float64))[1][:, ::-1][:, : self.dim]
         return {**means, "moments": moments, "axes": axes.astype(np.float32)}
 
     def _means(self, member: Member, pairs: Sequence[Pair]) -> dict[str, Floats]:
-        """The mean of a teacher's vectors, under its name; if asked for, also that of each language with enough text."""
+        """The mean of a teacher's vectors, under its name; if asked for, those of languages with enough text too."""
         sides = [side for pair in pairs for side in member.sides(pair)]
         vectors = unit_rows(self.vectors(member.name, [text for text, _ in sides]))
         languages = np.array([language for _, language in sides])
