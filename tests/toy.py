@@ -32,6 +32,64 @@ def write_toy_corpus(path: Path, count: int = 600) -> Path:
     return path
 
 
+def write_toy_scored(path: Path, count: int = 30, seed: int = 1) -> Path:
+    """Scored pairs in three languages: the score is the share of the words that both sentences have."""
+    rng = random.Random(seed)
+    with open(path, "w", encoding="utf-8") as file:
+        for number in range(count):
+            words, shared = rng.sample(ENGLISH, 6), rng.randint(0, 5)
+            first, second = " ".join(words), " ".join([*words[:shared], *rng.sample(ENGLISH, 6 - shared)])
+            for language in ("en", "de", "fr"):
+                own = (t if language == "en" else translate(t, language) for t in (first, second))
+                file.write("\t".join(["people", language, str(number), *own, str(float(shared))]) + "\n")
+    return path
+
+
+def write_toy_passages(path: Path, count: int = 60, seed: int = 2) -> Path:
+    """Queries with passages: `guide` in three languages, `manual` in English alone; a query has words of its answer."""
+    rng = random.Random(seed)
+    with open(path, "w", encoding="utf-8") as file:
+        for number in range(count):
+            source, languages = (("guide", ("en", "de", "fr")), ("manual", ("en",)))[number % 3 == 0]
+            passage = rng.choices(ENGLISH, k=20)
+            query, kind = " ".join(passage[3:7]), ("question", "heading")[number % 2]
+            for language in languages:
+                own = (t if language == "en" else translate(t, language) for t in (query, " ".join(passage)))
+                file.write("\t".join([source, f"{source}:{number}", kind, language, *own]) + "\n")
+    return path
+
+
+KINDS = """
+[scored]
+files = ["scored.tsv"]
+[passages]
+files = ["passages.tsv"]
+kinds = { question = 3 }
+weights = { manual = 0.5 }
+"""
+
+EVERY_KIND = """
+[[stage]]
+name = "kinds"
+num_layers = 2
+steps = 9
+batch_size = 16
+window = 4
+order = "cluster"
+clusters = 5
+layer_prefixes = [0, 2]
+prefixes = [16, 32]
+swapped = 0.25
+warmup = 3
+learning_rate = 1e-3
+max_tokens = 12
+[stage.objectives]
+align = 1
+distil = 1
+similarity = { weight = 2, pairs = 8 }
+retrieve = { weight = 1, queries = 12, block = 6, tokens = 15 }
+"""
+
 RECIPE = """
 name = "toy"
 languages = ["de", "fr"]

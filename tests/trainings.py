@@ -30,6 +30,8 @@ def open_trainer(recipe: Path, run: Path, threads: int = 1, **settings: Any) -> 
     """The trainer of a recipe whose files lie beside it."""
     config = load_recipe(recipe)
     files = [recipe.parent / file for file in config.corpus.files]
+    for kind, table in (("scored", config.scored), ("passages", config.passages)):
+        settings.setdefault(kind, [recipe.parent / file for file in table.files] if table else ())
     return Trainer(config, files, run, threads=threads, **settings)
 
 

@@ -20,6 +20,8 @@ from xsent_train import main
 from xsent_train.checkpoint import load_checkpoint
 from xsent_train.data.batches import Batch
 from xsent_train.data.masking import MaskedPairs
+from xsent_train.data.passages import Asked
+from xsent_train.data.scored import ScoredBatch
 from xsent_train.devices import average, gather, launch
 from xsent_train.losses import Whitening
 from xsent_train.objectives import Objectives
@@ -29,9 +31,10 @@ from xsent_train.stage_model import TrainingModel
 TORCHRUN = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
 PLAIN = dict.fromkeys(("smlm", "ugt", "xtr", "sim", "sentence_ctl", "distil", "similarity_distil"), 1)
 SET = {"mlm": {"share": 0.4}, "tlm": {"share": 0.4}, "align": {"margin": 0.1}, "contrastive_distil": {"queue": 4}}
+OTHER = {"similarity": {"pairs": PAIRS}, "retrieve": {"queries": PAIRS, "block": 4}}
 COMMON = {"steps": 1, "table_learning_rate": 0.1, "ignore_above": 0.99}
 SHAPE = {"num_layers": 2, "prefixes": (8, 16), "layer_prefixes": (0, 1, 2), "batch_size": PAIRS}
-BOTH = StageConfig(name="both", **SHAPE, **COMMON, objectives=Objectives(**PLAIN, **SET))
+BOTH = StageConfig(name="both", **SHAPE, **COMMON, objectives=Objectives(**PLAIN, **SET, **OTHER))
 ROWS = StageConfig(name="rows", num_layers=0, **COMMON, objectives=Objectives(embedding_match=1))
 
 
@@ -52,7 +55,12 @@ def joined_batch(rank: int = 0, ranks: int = 1) -> Batch:
         (hiding.masked[0][start:stop], hiding.masked[1][start:stop]),
         hiding.joined.part(start, stop),
     )
-    return Batch(part, torch.tensor([0, 1, 2, 3, 0, 5, 6, 7]), teacher[start:stop].float(), queue.float())
+    group, numbers = torch.tensor([0, 1, 2, 3, 0, 5, 6, 7]), torch.arange(PAIRS)
+    seen = torch.sin(torch.arange(3 * PAIRS * teacher.shape[1])).reshape(3, PAIRS, -1)[:, start:stop]
+    scored = ScoredBatch(part.sides, numbers[start:stop] % 3.0, torch.cat([seen[0], seen[1]]))
+    asked = Asked(part.sides, numbers // 4, numbers, group, seen[2])
+    taught = teacher[start:stop].float(), queue.float()
+    return Batch(part, group, *taught, scored=scored, asked=asked)
 
 
 def found(stage: StageConfig, losses: Mapping[str, Tensor], model: TrainingModel) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from conftest import MakeEncoder
 from torch import Tensor
 
 from xsent_train import model
-from xsent_train.model import Encoder, ModelConfig, Readout, fit_queries, fit_space, ridge
+from xsent_train.model import Encoder, ModelConfig, Readout, fit_queries, fit_space, project_languages, ridge
 from xsent_train.tokens import Packing, Tokens, group_of, group_sizes, to_tokens
 
 A, B, EMPTY = [5, 9, 9, 30], [7, 2], []
@@ -83,6 +83,32 @@ def test_queries_make_common_pieces_count_less(make_encoder: MakeEncoder) -> Non
         expected = torch.tensor([counted, *(0.2 / (0.2 + n / 25) for n in (9, 3, 1, 3))])
         assert torch.allclose(weights / weights[-1], expected / expected[-1], rtol=0.1)
     assert torch.equal(encoder.readout(1).query, kept)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("directions", [1, 2, 8])
+def test_the_direction_of_language_is_projected_out(make_encoder: MakeEncoder, directions: int) -> None:
+    encoder = make_encoder(vocab_size=60, num_layers=1, depths=(0, 1))
+    generator = torch.Generator().manual_seed(3)
+    language = torch.tensor([4, 7]).repeat(20)
+    english = torch.randint(5, 30, (40, 6), generator=generator)
+    sides = [to_tokens(english.tolist()), to_tokens((english + 2 * language[:, None]).tolist())]
+
+    def vectors(depth: int) -> torch.Tensor:
+        """Of both sides [80, D]."""
+        none = torch.empty(0, dtype=torch.long)
+        return torch.cat([encoder.vectors_and_states(side, [depth], none)[0][0] for side in sides])
+
+    before = [vectors(depth) for depth in (0, 1)]
+    project_languages(encoder, directions, sides, language)
+    for was, now in zip(before, map(vectors, (0, 1)), strict=True):
+        assert torch.allclose(was.mean(dim=0), now.mean(dim=0), atol=1e-5)
+        assert torch.linalg.matrix_rank(was - now, atol=1e-4) == min(directions, 2)
+        shift = F.normalize(was[40:], dim=1) - F.normalize(was[:40], dim=1)
+        means = torch.stack([shift[language == number].mean(dim=0) for number in (4, 7)])
+        left = (now - now.mean(dim=0)) @ means.T
+        assert (left.abs().max() < 1e-4) == (directions > 1)
+        assert left.square().sum() < 0.5 * ((was - was.mean(dim=0)) @ means.T).square().sum()
 
 
 @torch.no_grad()

@@ -4,6 +4,7 @@
   of the comparison are in memory at a time, and are computed again in the backward pass; the loss is the same.
 - Distillation of a frozen teacher into the student, for languages that it does not know yet (tan2022 section 2). No
   gradient reaches the teacher or the queue.
+- Of scored pairs: cosines agree with people's scores. Finding the passage that answers a query is `align`.
 - Of a sentence vector and the pieces of its pair: it predicts them (mao2021 section 3.2), or tells them from others
   (wei2020 section 3.1).
 
@@ -198,6 +199,16 @@ def similarity_distil(student: Tensor, others: Tensor, teacher: Tensor) -> Tenso
     """
     own, key = unit(student) @ unit(others).mT, unit(teacher.detach())
     return (own - key @ key.T).square().mean(dim=(-2, -1))
+
+
+def similarity(u: Tensor, v: Tensor, scores: Tensor) -> Tensor:
+    """Agree with people on how alike the sentences of pairs are: 1 - Pearson's correlation of cosines and scores [B].
+
+    1 where all scores, or all cosines, are the same.
+    """
+    cosines = (unit(u) * unit(v)).sum(dim=-1)  # [..., B]
+    given, found = (x - x.mean(dim=-1, keepdim=True) for x in (scores.to(cosines.dtype), cosines))
+    return 1 - (unit(given) * unit(found)).sum(dim=-1)
 
 
 class Whitening(NamedTuple):

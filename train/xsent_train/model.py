@@ -7,7 +7,8 @@ Without layers the encoder is the mean of a sentence's rows, without first and l
 
 An encoder with readouts gives a vector at several depths, 0 layers among them. The readout of a depth weighs the tokens
 by a query of its own, which is zero for the plain mean, and maps their mean into the space that all depths share. Map
-and query are fitted to a trained encoder without training it, and so is a map from its space into another.
+and query are fitted to a trained encoder without training it, and so is a map from its space into another. Likewise,
+the direction of language can be projected out of the maps.
 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
@@ -331,6 +332,31 @@ def fit_queries(encoder: Encoder, wanted: Mapping[int, tuple[float, float | None
             products[depth] += x.T @ log[framed.ids][:, None]
     for depth in wanted:
         encoder.readout(depth).query.copy_(solve_ridge(squares[depth], products[depth])[:-1, 0])
+
+
+@torch.no_grad()
+def project_languages(encoder: Encoder, directions: int, sides: Sequence[Tokens], language: Tensor) -> None:
+    """Take the direction of language out of an encoder's readouts, in closed form.
+
+    The sides are English sentences and their translations into the languages of these numbers [n]. How far the mean of
+    a language lies from that of its English sentences is a direction of language, at each depth another one. Vectors
+    lose what they have along the first `directions` principal axes of these, and get the mean of all instead.
+    """
+    read: dict[int, list[Tensor]] = {depth: [] for depth in encoder.config.depths}
+    for _, _, framed, states in _in_chunks(encoder, sides):
+        for depth, parts in read.items():
+            parts.append(encoder.readout(depth)(encoder.pool(states[depth], framed, depth)))
+    languages = sorted(set(language.tolist()))
+    for depth, parts in read.items():
+        vectors = torch.cat(parts).double()
+        english, others = F.normalize(vectors, dim=1).chunk(2)
+        shift = others - english
+        means = torch.stack([shift[language == number].mean(dim=0) for number in languages])
+        axes = torch.linalg.svd(means, full_matrices=False).Vh[:directions]  # [directions, D]
+        readout = encoder.readout(depth)
+        along = axes.T @ axes
+        readout.weight.sub_((along @ readout.weight.double()).to(readout.weight.dtype))
+        readout.bias.sub_((along @ (readout.bias.double() - vectors.mean(dim=0))).to(readout.bias.dtype))
 
 
 def _in_chunks(encoder: Encoder, sides: Sequence[Tokens]) -> Iterator[tuple[slice, Tensor, Tokens, list[Tensor]]]:

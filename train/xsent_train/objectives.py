@@ -1,10 +1,12 @@
 """The objectives of a stage as a recipe writes them; `xsent_train.losses` computes them."""
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from xsent_train.settings import Settings, Share, require
+
+OTHER_TEXT = {"similarity", "retrieve"}  # objectives of other text than pairs
 
 
 class Objective(Settings):
@@ -100,6 +102,31 @@ class EmbeddingMatch(Objective):
     temperature: PositiveFloat = 0.05
 
 
+class Similarity(Objective):
+    """Cosines of scored pairs that agree with people's scores."""
+
+    pairs: Annotated[int, Field(ge=3)] = 64  # scored pairs in a step, over all devices
+    across: Annotated[float, Field(ge=0, le=1)] = 0.4  # share of them whose second sentence gets a language of its own
+
+
+class Retrieve(Objective):
+    """Find the passage that answers a query, and the query that a passage answers."""
+
+    queries: Annotated[int, Field(ge=2)] = 32  # in a step, over all devices
+    block: Annotated[int, Field(ge=2)] = 16  # queries of one source, told from each other's passages alone
+    tokens: PositiveInt = 128  # kept of a passage
+    temperature: PositiveFloat = 0.05
+    # Share of the queries whose answer is in another language, where there is one. Of a block's answers half are in a
+    # query's own language: at 0.5 the language tells nothing; above that an answer is more likely to be in another one.
+    across: Annotated[float, Field(ge=0, le=1)] = 0.5
+    hard: Annotated[float, Field(ge=0, le=0.5)] = 0.5  # share of a block that are neighbours of its other passages
+
+    @model_validator(mode="after")
+    def _has_whole_blocks(self) -> Self:
+        require(self.queries % self.block == 0, f"block = {self.block} must divide queries = {self.queries}")
+        return self
+
+
 class Objectives(Settings):
     """The objectives of a stage; None where one is not wanted."""
 
@@ -116,6 +143,8 @@ class Objectives(Settings):
     contrastive_distil: ContrastiveDistil | None = None
     similarity_distil: Objective | None = None  # the teacher's cosines in a batch (Tung & Mori 2019)
     embedding_match: EmbeddingMatch | None = None
+    similarity: Similarity | None = None  # of scored pairs, the recipe's table [scored]
+    retrieve: Retrieve | None = None  # of queries with passages, the recipe's table [passages]
 
     @model_validator(mode="after")
     def _can_be_learnt_together(self) -> Self:
@@ -155,10 +184,20 @@ class Objectives(Settings):
         return bool(self.distil or self.contrastive_distil)
 
     @property
+    def of_pairs(self) -> bool:
+        """Whether one is of translated pairs or plain sentences, not of another kind of text."""
+        return bool(self.weights.keys() - OTHER_TEXT)
+
+    @property
+    def compares(self) -> bool:
+        """Whether sentence vectors are compared, with each other or with a teacher's."""
+        return bool(self.contrasts or self.distils or self.weights.keys() & OTHER_TEXT)
+
+    @property
     def reads_english(self) -> bool:
         """Whether the English side must be encoded; distillation alone can do with the teacher's vectors of it."""
         copying = [objective for objective in (self.distil, self.contrastive_distil) if objective is not None]
-        return len(self.weights) > len(copying) or any(objective.english for objective in copying)
+        return len(self.weights.keys() - OTHER_TEXT) > len(copying) or any(one.english for one in copying)
 
     @property
     def takes_english_alone(self) -> bool:

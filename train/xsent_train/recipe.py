@@ -27,7 +27,12 @@ from xsent_train.settings import Factor, Names, Numbers, Settings, Share, requir
 
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
 START = "start"  # name of what a run starts from, among the stages that `starts_from` names
-OWN = ("name", "starts_from", "keep_layers")  # settings of a stage that `like` does not take over
+OWN = (
+    "name",
+    "starts_from",
+    "keep_layers",
+    "language_directions",
+)  # settings of a stage that `like` does not take over
 LEFT_OUT = {"weight": 0}  # an objective of a stage that is `like` one that has it
 
 
@@ -82,6 +87,7 @@ class StageConfig(Settings):
     layer_prefixes: Numbers = ()  # depths trained to stand alone, all layers among them
     exit_weight: Factor = 1.0  # weight of the losses of each depth but the last, whose weight is 1
     attention: Mapping[str, TokenWeights] = {}  # by depth, what the queries of readouts are fitted to as it starts
+    language_directions: NonNegativeInt = 0  # told by training pairs, projected out of the readouts as it starts
     validate_every: PositiveInt = 500  # steps
 
     @model_validator(mode="after")
@@ -95,7 +101,7 @@ class StageConfig(Settings):
         require(head, "learning_rate = 0 leaves the head untrained that predicts pieces")
         for name in ("prefixes", "layer_prefixes"):
             text = f"{name} needs an objective that compares vectors: align, sim, sentence_ctl, distil and the like"
-            require(wanted.contrasts or wanted.distils or not getattr(self, name), text)
+            require(wanted.compares or not getattr(self, name), text)
         kept = self.keep_layers
         ordered = list(kept) == sorted(set(kept)) and min(kept, default=0) >= 0
         text = f"keep_layers = {list(kept)} must be num_layers = {self.num_layers} different numbers from 0, in order"
@@ -124,6 +130,21 @@ class CorpusConfig(Settings):
     most: Mapping[str, PositiveInt] = {}  # pairs of a source in a language that are ever drawn; `others` for the rest
 
 
+class ScoredConfig(Settings):
+    """Where scored pairs come from, for the objective `similarity`."""
+
+    files: Annotated[Names, Field(min_length=1)]  # of scored pairs, relative to the data folder
+
+
+class PassagesConfig(Settings):
+    """Where queries with passages come from, for the objective `retrieve`."""
+
+    files: Annotated[Names, Field(min_length=1)]  # of queries with passages, relative to the data folder
+    temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling, as in the corpus
+    weights: Mapping[str, NonNegativeFloat] = {}  # factors by source; 0 leaves a source out
+    kinds: Mapping[str, NonNegativeFloat] = {}  # factors by kind of query, within a source
+
+
 class TeacherConfig(Settings):
     """One of several teachers whose vectors are joined; its name is that of its table in a recipe."""
 
@@ -131,6 +152,7 @@ class TeacherConfig(Settings):
     prompt: str = ""  # put before every text
     languages: Names = ()  # that it knows; default: those that it names itself, or all
     space: str | None = None  # name of its vector space, if the bundle gets a matrix into it
+    by_language: bool = False  # whether its vectors lose the mean of their language instead of that of all
 
 
 class VocabularyConfig(Settings):
@@ -175,6 +197,8 @@ class Recipe(Basics):
     """A whole training."""
 
     stages: Annotated[tuple[StageConfig, ...], Field(strict=False, min_length=1)]  # in order
+    scored: ScoredConfig | None = None
+    passages: PassagesConfig | None = None
     readouts: bool = False  # whether each of layer_prefixes has a linear map of its own into the common space
     teachers: Mapping[str, TeacherConfig] = {}  # several teachers by name; each has its --teacher NAME=PATH
     teacher_layers: Numbers = ()  # layers of the teacher, from 0, to start from; the shape is then the teacher's
@@ -200,8 +224,13 @@ class Recipe(Basics):
         exits = {tuple(sorted(stage.layer_prefixes)) for stage in self.stages}
         text = "readouts need the same layer_prefixes in every stage"
         require(not self.readouts or (len(exits) == 1 and () not in exits), text)
-        weighed = any(stage.attention for stage in self.stages)
-        require(self.readouts or not weighed, "attention is of readouts; set readouts = true")
+        for name in ("attention", "language_directions"):
+            used = any(getattr(stage, name) for stage in self.stages)
+            require(self.readouts or not used, f"{name} is of readouts; set readouts = true")
+        for objective, table in (("similarity", "scored"), ("retrieve", "passages")):
+            needs = [stage.name for stage in self.stages if objective in stage.objectives.weights]
+            text = f"objective {objective} of stage {''.join(needs[:1])!r} needs a table [{table}] that names files"
+            require(not needs or getattr(self, table) is not None, text)
         matched = any(stage.objectives.embedding_match for stage in self.stages)
         require(not (self.teachers and matched), "embedding_match needs one teacher, not several")
         if not self.teacher_layers:
@@ -223,8 +252,8 @@ def load_recipe(path: Path) -> Recipe:
         raise DataError(f"{path}: a recipe has one or more stages, tables that start with [[stage]] in double brackets")
     try:
         groups = Groups.model_validate({"groups": raw.pop("groups", {})}).groups
-        corpus = by_source(raw.get("corpus"), groups)
-        return Recipe.model_validate({**raw, "corpus": corpus, "stages": resolved(stages, groups)})
+        tables = {name: by_source(raw[name], groups) for name in ("corpus", "passages") if name in raw}
+        return Recipe.model_validate({**raw, **tables, "stages": resolved(stages, groups)})
     except ValidationError as error:
         raise DataError(f"{path}: {first_mistake(error)}") from error
     except ValueError as error:

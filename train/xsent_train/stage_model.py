@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from xsent_train.data.batches import Batch
 from xsent_train.data.masking import NOT_HIDDEN, Labelled, MaskedPairs, join_pairs
+from xsent_train.data.passages import Asked
+from xsent_train.data.scored import ScoredBatch
 from xsent_train.losses import (
     Targets,
     Whitening,
@@ -19,6 +21,7 @@ from xsent_train.losses import (
     recomputed,
     sentence_ctl,
     sim,
+    similarity,
     similarity_distil,
     smlm_targets,
     token_loss,
@@ -69,11 +72,14 @@ class TrainingModel(nn.Module):
 
     def _losses(self, batch: Batch) -> Losses:
         device, full = self.encoder.table.weight.device, self.encoder.table.weight.dtype
+        if not self.objectives.of_pairs:
+            return self._other_text(batch)[0]
         u, v, read = self._encode(batch.hiding)
         # In full precision: bfloat16 rounds a cosine near 1 by more than hard negatives differ.
         u, v = u.to(full), v.to(full)
+        others, taught = self._other_text(batch)
         with torch.autocast(device.type, enabled=False):
-            losses = self._contrast(u, v, batch) | self._distil(u, v, batch)
+            losses = self._contrast(u, v, batch) | self._distil(u, v, batch, taught) | others
             if wanted := self.objectives.word_ctl:
                 joined = join_pairs(batch.hiding.sides, 2 * self.stage.max_tokens)
                 bag, allowed = uniform_targets(joined.ids, joined.lengths), self.get_buffer("_maskable")
@@ -118,6 +124,51 @@ class TrainingModel(nn.Module):
             read.append((torch.stack(vectors), states, labels[labelled]))
         return read
 
+    def _other_text(self, batch: Batch) -> tuple[Losses, list[tuple[Tensor, Tensor]]]:
+        """The objectives of other text than pairs; its vectors [L, b, D] that a teacher has, and the teacher's [b, Dt].
+
+        Those of scored pairs are the teacher's of their English forms.
+        """
+        losses: Losses = {}
+        taught = []
+        device, wanted = self.encoder.table.weight.device, self.objectives
+        if (scored := batch.scored) is not None and wanted.similarity is not None:
+            a, b = self._vectors(scored.sides)
+            with torch.autocast(device.type, enabled=False):
+                losses["similarity"] = self._similarity(a, b, scored)
+            if scored.teacher is not None:
+                taught.append((torch.cat([a, b], dim=1), scored.teacher))
+        if (asked := batch.asked) is not None and wanted.retrieve is not None:
+            queries, passages = self._vectors(asked.sides)
+            with torch.autocast(device.type, enabled=False):
+                losses["retrieve"] = self._retrieve(queries, passages, asked, wanted.retrieve.temperature)
+            if asked.teacher is not None:
+                taught.append((queries, asked.teacher))
+        return losses, taught
+
+    def _vectors(self, sides: Sequence[Tokens]) -> tuple[Tensor, Tensor]:
+        """The vectors of each depth of two sides, 2 x [L, b, D], in full precision."""
+        read = self._read([Labelled(side, torch.full_like(side.ids, NOT_HIDDEN)) for side in sides])
+        parts = [vectors.to(self.encoder.table.weight.dtype).chunk(2, dim=1) for vectors, _, _ in read]
+        first, second = (torch.cat(side, dim=1) for side in zip(*parts, strict=True))
+        return first, second
+
+    def _similarity(self, a: Tensor, b: Tensor, scored: ScoredBatch) -> Tensor:
+        a, b, score = self.gather(a), self.gather(b), self.gather(scored.score[None, :, None])[0, :, 0]
+        prefixes = self.stage.prefixes or (a.shape[2],)
+        return self._over_depths(similarity(a[..., :d], b[..., :d], score) for d in prefixes)
+
+    def _retrieve(self, queries: Tensor, passages: Tensor, asked: Asked, temperature: float) -> Tensor:
+        """Each query among those of its block, but for equal ones and those that are nearly so."""
+        q, p = self.gather(queries), self.gather(passages)
+        prefixes, above = self.stage.prefixes or (q.shape[2],), self.stage.ignore_above
+        small = min(prefixes)
+        ignore = false_negatives(q[-1, :, :small], p[-1, :, :small], asked.passage, above)
+        ignore = ignore | (asked.query[:, None] == asked.query) | (asked.block[:, None] != asked.block)
+        ignore = ignore.fill_diagonal_(False)
+        views = ((q[..., :d], p[..., :d]) for d in prefixes)
+        return self._over_depths(align(a, b, temperature=temperature, ignore=ignore) for a, b in views)
+
     def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
         wanted = self.objectives
         if not (wanted.contrasts or wanted.similarity_distil or wanted.embedding_match):
@@ -150,14 +201,17 @@ class TrainingModel(nn.Module):
             ).mean()
         return losses
 
-    def _distil(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
+    def _distil(self, u: Tensor, v: Tensor, batch: Batch, taught: Sequence[tuple[Tensor, Tensor]]) -> Losses:
+        """What a teacher says of a batch; `distil` also of other text that it was `taught`, every sentence as much."""
         losses: Losses = {}
         if batch.teacher is None:
             return losses
         u, v = u[:, : len(batch.teacher)], v[:, : len(batch.teacher)]  # without the copies
         if (wanted := self.objectives.distil) is not None:
-            views = self._students((u, v) if wanted.english else (v,), batch.teacher)
-            losses["distil"] = self._over_depths(distil(student, batch.teacher[:, :d]) for student, d in views)
+            sides = [(side, batch.teacher) for side in ((u, v) if wanted.english else (v,))]
+            student, teacher = (torch.cat(part, dim=-2) for part in zip(*sides, *taught, strict=True))
+            views = self._students((student,), teacher)
+            losses["distil"] = self._over_depths(distil(view, teacher[:, :d]) for view, d in views)
         if (contrast := self.objectives.contrastive_distil) is not None and batch.queue is not None:
             views = self._students((u, v) if contrast.english else (v,), batch.teacher)
             given = contrast.model_dump(include={"temperature", "ignore_above", "batch"})

@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from pydantic_core import to_jsonable_python
 from torch import Tensor
 
 from xsent.errors import DataError
@@ -35,9 +35,9 @@ from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
 from xsent_train.losses import Whitening
-from xsent_train.model import Encoder, ModelConfig, fit_queries, fit_readouts, fit_space
+from xsent_train.model import Encoder, ModelConfig, fit_queries, fit_readouts, fit_space, project_languages
 from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, StageConfig
-from xsent_train.settings import Settings
+from xsent_train.requirements import differences, require_fit
 from xsent_train.stage_loop import Scores, StageLoop, Validation, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
@@ -49,8 +49,8 @@ logger = logging.getLogger(__name__)
 WHITENED = 50_000  # vectors of the teacher's input that their whitening is fitted on
 AXES_FROM = 30_000  # pairs that the axes of several teachers are fitted on
 SAMPLED = 40_000  # pairs that the matrix into the space of one of the teachers is fitted on
+PAIRS_A_LANGUAGE = 500  # that the direction of language is told by
 READ_OUT = slice(None, None, 2)  # of these pairs, those that readouts are fitted on
-FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 EXTRAS = (TEACHERS, SPACES)  # before the names of matrices in a checkpoint that belong to no network
 
 
@@ -65,6 +65,8 @@ class Trainer:
         *,
         threads: int,
         devices: int = 1,
+        scored: Sequence[Path] = (),
+        passages: Sequence[Path] = (),
         prepared: Path | None = None,
         teacher: Path | Mapping[str, Path] | Teachers | None = None,
         fast_teacher: Path | None = None,
@@ -72,6 +74,7 @@ class Trainer:
     ) -> None:
         """Prepare the data of files of pairs and the devices for a training in the folder `run`.
 
+        There are also files of scored pairs, and of queries with passages, where the recipe learns from them.
         The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Several
         teachers go by their names in the recipe; they may also be open already. The training starts from vocabulary and
         weights of `start`, a checkpoint or a bundle. Raises DataError if one of these cannot be used.
@@ -87,11 +90,11 @@ class Trainer:
         with self.fabric.rank_zero_first():
             self.started_from = open_start(recipe, start) if start else None
         self._start = identify(start)[1] if start else None
+        self._own_teacher = start is not None and paths == {ONLY: start}  # vectors then stay in the start's space
         require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.started_from is not None)
         vocabulary = self.started_from.tokenizer if self.started_from else None
-        self.data = TrainingData(
-            recipe, files, run, self.fabric, threads=threads, prepared=prepared, vocabulary=vocabulary
-        )
+        given: dict[str, Any] = {"scored": scored, "passages": passages, "prepared": prepared}
+        self.data = TrainingData(recipe, files, run, self.fabric, threads=threads, vocabulary=vocabulary, **given)
         self.validation = Validation(self.data.prepared.validation, self.data.prepared.tokenizer)
         if (joined := self.teachers.joined) is not None:
             with self.fabric.rank_zero_first():
@@ -142,9 +145,13 @@ class Trainer:
         return self.recipe.model_copy(update={"stages": stages, "precision": self.precision})
 
     def _origin(self, number: int) -> dict[str, str | int | None]:
-        """The start, the teachers and the number of processes that a checkpoint of a stage depends on."""
-        teachers = self.teachers.identities(self.recipe.stages[: number + 1])
-        return {"start": self._start, **teachers, "world_size": self.fabric.world_size}
+        """What a checkpoint of a stage depends on: start, teachers, other text than pairs, the number of processes."""
+        stages = self.recipe.stages[: number + 1]
+        read = {objective for stage in stages for objective in stage.objectives.weights}
+        stores = {"scored": ("similarity", self.data.scored), "passages": ("retrieve", self.data.passages)}
+        others = {kind: store.key if store and name in read else None for kind, (name, store) in stores.items()}
+        teachers = self.teachers.identities(stages)
+        return {"start": self._start, **teachers, **others, "world_size": self.fabric.world_size}
 
     def _train_stage(
         self, number: int, previous: Checkpoint | None, saved: Checkpoint | None, on_step: Callable[[], None]
@@ -193,7 +200,10 @@ class Trainer:
             model.whitening = self.fabric.to_device(Whitening.fit(sample))
         table = initial.weights[TABLE] if initial is not None else None
         batches = data.batches(number, stage, model.encoder, vectors, table=table, resumed=saved is not None)
-        return model, batches
+        taught = teacher if stage.objectives.distil else None
+        scored = data.scored_batches(number, stage, taught)
+        asked = data.passage_batches(number, stage, taught, settings=self.recipe.passages, table=table)
+        return model, replace(batches, scored=scored, asked=asked)
 
     def _initial(self, stage: StageConfig, previous: Checkpoint | None) -> Checkpoint | None:
         """The checkpoint that a stage starts from: the mean of the stages that it names, or the one before.
@@ -230,6 +240,7 @@ class Trainer:
                 encoder.table.weight.copy_(english_rows(bert, self.data.processor, counts))
         self._fit_queries(encoder, model.stage)
         self._fit_readouts(encoder, initial, model.stage.max_tokens)
+        self._project_languages(encoder, model.stage)
 
     def _fit_queries(self, encoder: Encoder, stage: StageConfig) -> None:
         """Fit the queries of the depths that the stage's `attention` names; other weights stay."""
@@ -265,6 +276,18 @@ class Trainer:
         targets = torch.from_numpy(joined.targets(self._sampled[READ_OUT]))
         encoder.to(self.fabric.device).eval()
         fit_readouts(encoder, depths, self._read_out_sides(max_tokens), targets)
+        encoder.train()
+
+    def _project_languages(self, encoder: Encoder, stage: StageConfig) -> None:
+        """Take the direction of language out of the readouts, if the stage wants that."""
+        if not stage.language_directions:
+            return
+        numbers = self.data.translations(PAIRS_A_LANGUAGE)
+        language = torch.from_numpy(self.data.store.languages[numbers].astype(np.int64))
+        logger.info("projecting out the direction of language, told by %d pairs", len(numbers))
+        sides = [self.data.store.tokens(numbers, side, stage.max_tokens) for side in (0, 1)]
+        encoder.to(self.fabric.device).eval()
+        project_languages(encoder, stage.language_directions, sides, self.fabric.to_device(language))
         encoder.train()
 
     @cached_property
@@ -307,9 +330,13 @@ class Trainer:
         return path
 
     def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
-        """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces."""
+        """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces.
+
+        A start that is its own teacher keeps the matrices into other spaces that it has.
+        """
         if (joined := self.teachers.joined) is None:
-            return {}
+            known = self.started_from.weights if self.started_from is not None and self._own_teacher else {}
+            return {name: weight for name, weight in known.items() if name.startswith(SPACES)}
         matrices = {f"{TEACHERS}{name}": torch.from_numpy(array) for name, array in joined.matrices.items()}
         for member in joined.members if ended else ():
             if space := member.settings.space:
@@ -319,7 +346,7 @@ class Trainer:
 
     def _fit_space(self, encoder: Encoder, joined: JoinedTeacher, member: Member) -> Tensor:
         """The matrix into the space of one of several teachers, see `fit_space`."""
-        known = [(text, pair) for pair in self._sampled for text in member.sides(pair)[:1]]
+        known = [(text, pair) for pair in self._sampled for text, _ in member.sides(pair)[:1]]
         texts = [text for text, _ in known]
         others = [pair.english if text == pair.translation else pair.translation or text for text, pair in known]
         sides = [self.data.processor.encode(side) for side in (texts, others)]
@@ -378,60 +405,3 @@ def weights_in_common(initial: Checkpoint, config: ModelConfig, teacher_dim: int
         logger.warning(text, initial.path, initial.config.num_layers, config.num_layers)
     fits = (teacher_dim, config.dim)
     return {n: weight for n, weight in initial.weights.items() if n != "projection.weight" or weight.shape == fits}
-
-
-def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started: bool = False) -> None:
-    """Raises DataError if a training on so many devices, with a teacher of so many dimensions, cannot follow a recipe.
-
-    `started` says whether the first stage starts from a checkpoint or a bundle.
-    """
-    first = recipe.stages[0]
-    if not started and (mean := [stage.name for stage in recipe.stages if START in stage.starts_from]):
-        raise DataError(f"stage {mean[0]} starts_from {START}, the checkpoint or bundle of --start; name one")
-    for setting in ("swapped", "keep_layers"):
-        if getattr(first, setting) and not started:
-            text = f"stage {first.name}: {setting} needs a trained encoder to start from"
-            raise DataError(f"{text}; train a stage without it first, or name a --start")
-    for stage in recipe.stages:
-        name, wanted = f"stage {stage.name}", stage.objectives
-        if stage.batch_size % ranks:
-            raise DataError(f"{name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes")
-        if stage.swapped and ranks > 1:
-            raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
-        if wanted.distils and teacher_dim is None:
-            raise DataError(f"{name} distils and has no teacher; name its folder with --teacher")
-        if wanted.embedding_match and not recipe.teacher_layers:
-            raise DataError(f"{name}: embedding_match brings the table under a teacher's layers; name teacher_layers")
-        if wanted.copies and teacher_dim is not None and teacher_dim != recipe.dim:
-            require_projection(stage, teacher_dim, recipe.dim)
-
-
-def require_projection(stage: StageConfig, teacher_dim: int, dim: int) -> None:
-    """Raises DataError if a stage cannot learn to copy a teacher of another dimension."""
-    name = f"stage {stage.name}"
-    if not stage.learning_rate:
-        raise DataError(
-            f"{name}: the teacher has {teacher_dim} dimensions, dim is {dim}; the projection between them needs "
-            "learning_rate above 0"
-        )
-    if stage.prefixes and not stage.objectives.contrasts:
-        raise DataError(
-            f"{name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into dim = {dim}; leave "
-            "them out, or distil from a teacher of that dimension"
-        )
-
-
-def differences(saved: object, now: object, name: str = "") -> str:
-    """The differences between the settings in a checkpoint and a recipe's, in words; empty where there are none.
-
-    A setting that the checkpoint does not have yet had the value that is its default now.
-    """
-    if isinstance(now, Settings) and isinstance(saved, Mapping):
-        known = {**dict(type(now).model_construct()), **saved}
-        parts = [(f"{name}.{key}".lstrip("."), known.get(key), value) for key, value in now if key not in FREE]
-    elif isinstance(now, tuple) and isinstance(saved, list | tuple) and len(saved) == len(now):
-        parts = [(f"{name}[{i}]", was, value) for i, (was, value) in enumerate(zip(saved, now, strict=True))]
-    else:
-        was, value = to_jsonable_python([saved, now])
-        return f"{name}: {was!r} became {value!r}" if was != value else ""
-    return ", ".join(filter(None, (differences(was, value, where) for where, was, value in parts)))

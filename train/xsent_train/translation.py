@@ -41,10 +41,11 @@ from xsent_train.devices import keep_freed_memory, launch, precision
 from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
 from xsent_train.objectives import Align, Objectives
 from xsent_train.recipe import LAYER_SHAPE, Basics, StageConfig, first_mistake, read_toml
+from xsent_train.requirements import differences
 from xsent_train.stage_loop import interruption, schedule
 from xsent_train.teacher.bert import piece_counts
 from xsent_train.tokens import FIRST, FRAME, LAST, UNK, Tokens, group_of, to_tokens
-from xsent_train.trainer import differences, facts_of, open_start
+from xsent_train.trainer import facts_of, open_start
 
 Figures = dict[str, Any]  # of a row, by heading
 

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -24,12 +25,15 @@ from xsent_train.checkpoint import read_about
 from xsent_train.data.changes import Spellings, Swaps
 from xsent_train.data.corpus import Corpus, Pair, without_translation
 from xsent_train.data.masking import MaskedPairs, hide
-from xsent_train.data.preparation import TrainingPairs, preparation_key, prepare
+from xsent_train.data.passages import Asked, PassageBatches, Passages, queries
+from xsent_train.data.preparation import TrainingPairs, preparation_key, prepare, prepare_other
 from xsent_train.data.sampling import cell_shares, evenly, reweigh, shuffled, window_rows
+from xsent_train.data.scored import ScoredBatch, ScoredBatches, ScoredPairs, sentences
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
+from xsent_train.data.versions import Versions
 from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
-from xsent_train.recipe import Basics, StageConfig
+from xsent_train.recipe import Basics, PassagesConfig, StageConfig
 from xsent_train.teacher.teacher import Teaches
 from xsent_train.teacher.vectors import TeacherVectors, teacher_vectors
 from xsent_train.tokens import open_tokenizer
@@ -53,6 +57,8 @@ class Batch(NamedTuple):
     teacher: Tensor | None = None  # the teacher's vectors of this rank's pairs, but for the copies [b - s, Dt]
     queue: Tensor | None = None  # the teacher's vectors of earlier batches [Q, Dt], the latest last
     copied: Tensor | None = None  # the last s pairs are copies of these, with words swapped [s]
+    scored: ScoredBatch | None = None
+    asked: Asked | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """The same on another device."""
@@ -74,6 +80,8 @@ class Batches:
     teacher: TeacherVectors | None = None
     swaps: Swaps | None = None
     spellings: Spellings | None = None
+    scored: ScoredBatches | None = None
+    asked: PassageBatches | None = None
     rank: tuple[int, int] = (0, 1)  # this process, which reads its part of every batch, and the number of all
     readers: int = 0  # processes that read batches; 0 is a thread of this one
     _cuts: dict[int, Rows] = field(default_factory=dict, init=False)  # the batches of the latest windows
@@ -148,10 +156,13 @@ class Batches:
         hiding = hide(sides, stage.objectives, self.maskable, min(2 * stage.max_tokens, self.max_length), generator)
         for old in [window for window in self._cuts if (window + 1) * stage.window <= earliest_step(stage, step)]:
             del self._cuts[old]
-        if self.teacher is None:
-            return Batch(hiding, group, copied=copied)
-        vectors = torch.from_numpy(self.teacher.rows(here))
-        return Batch(hiding, group, vectors, self._queue(step, self.teacher), copied)
+        vectors = queue = None
+        if self.teacher is not None:
+            vectors = torch.from_numpy(self.teacher.rows(here))
+            queue = self._queue(step, self.teacher)
+        scored = self.scored[step] if self.scored is not None else None
+        asked = self.asked[step] if self.asked is not None else None
+        return Batch(hiding, group, vectors, queue, copied, scored, asked)
 
     def _queue(self, step: int, teacher: TeacherVectors) -> Tensor | None:
         """The content of a first-in-first-out queue before a step: a function of the step, so it needs no saving."""
@@ -194,11 +205,14 @@ class TrainingData:
         fabric: Fabric,
         *,
         threads: int,
+        scored: Sequence[Path] = (),
+        passages: Sequence[Path] = (),
         prepared: Path | None = None,
         vocabulary: Path | None = None,
     ) -> None:
         """Prepare the data of files of pairs for a training in the folder `run`. Raises DataError if it cannot be used.
 
+        There may also be files of scored pairs, and of queries with passages.
         Vocabulary, held-out pairs and store lie in `prepared`, which runs may share, or else in the run's own folder.
         A SentencePiece model, `vocabulary`, is used as it is; None trains one.
         """
@@ -217,6 +231,12 @@ class TrainingData:
         corpus = recipe.corpus
         self.store = store = self.prepared.store
         self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
+        self._scored = ScoredPairs(scored, self._pairs.corpus.languages)
+        self._passages = Passages(passages, self._pairs.corpus.languages)
+        make = partial(prepare_other, recipe=recipe, tokenizer=self.prepared.tokenizer, threads=threads)
+        with fabric.rank_zero_first():
+            self.scored = make(ScoredPairs, scored, folder=self._folder / "scored") if scored else None
+            self.passages = make(Passages, passages, folder=self._folder / "passages") if passages else None
         self.processor = open_tokenizer(self.prepared.tokenizer)
         self.maskable = torch.from_numpy(maskable_pieces(self.processor))  # which pieces may be hidden [V]
         if corpus.most:
@@ -253,6 +273,46 @@ class TrainingData:
             needed = self.draw(number, stage).drawn()
             return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=self.store.key)
 
+    def scored_batches(self, number: int, stage: StageConfig, teacher: Teaches | None) -> ScoredBatches | None:
+        """The scored pairs of a stage, if it learns from any; with a teacher's vectors, kept on disk."""
+        wanted, store = stage.objectives.similarity, self.scored
+        if wanted is None or store is None:
+            return None
+        batches = ScoredBatches(store, Versions(store), wanted, self._seed(number), stage.max_tokens, self._rank)
+        if teacher is None:
+            return batches
+        sides = [batches.rows(step) for step in range(stage.steps)]
+        needed = np.concatenate([2 * rows + side for both in sides for side, rows in enumerate(both)])
+        pairs = sentences(list(kept_pairs(self._scored, self.prepared.tokenizer)))
+        return replace(batches, teacher=self._vectors(teacher, pairs, needed, "scored", store))
+
+    def passage_batches(
+        self,
+        number: int,
+        stage: StageConfig,
+        teacher: Teaches | None,
+        *,
+        settings: PassagesConfig | None,
+        table: Tensor | None,
+    ) -> PassageBatches | None:
+        """The queries of a stage, if it asks any; with a teacher's vectors of them, kept on disk."""
+        wanted, store = stage.objectives.retrieve, self.passages
+        if wanted is None or store is None or settings is None:
+            return None
+        found = Versions(store), settings, wanted, self._seed(number), stage.max_tokens, table, self._rank
+        batches = PassageBatches(store, *found)
+        if teacher is not None:
+            needed = np.concatenate([batches.rows(step)[0] for step in range(stage.steps)])
+            pairs = queries(kept_pairs(self._passages, self.prepared.tokenizer))
+            batches.teacher = self._vectors(teacher, pairs, needed, "passages", store)
+        return batches
+
+    def _vectors(
+        self, teacher: Teaches, pairs: Iterable[Pair], needed: Rows, kind: str, store: Store
+    ) -> TeacherVectors:
+        with self._fabric.rank_zero_first():
+            return teacher_vectors(teacher, pairs, np.unique(needed), self.teacher_folder / kind, key=store.key)
+
     def text(self, numbers: NDArray[np.int64]) -> Iterator[Pair]:
         """Those pairs of the store that have the given numbers, which are sorted; reads the corpus no further."""
         return chosen_pairs(self._kept(), numbers)
@@ -261,6 +321,16 @@ class TrainingData:
         """About `count` of the pairs that are ever drawn, evenly spaced, in order."""
         store = self.store
         return np.sort(store.pairs(evenly(int(store.cell_starts[-1]), count)))
+
+    def translations(self, count: int) -> NDArray[np.int64]:
+        """At most `count` pairs of each language, evenly spaced among those that are ever drawn."""
+        store, found = self.store, []
+        for language in self._recipe.languages:
+            spans = zip(store.cells, store.cell_starts, store.cell_starts[1:], strict=False)
+            parts = [np.arange(start, end) for (_, code), start, end in spans if code == language]
+            entries = np.concatenate(parts)
+            found.append(store.pairs(entries[evenly(len(entries), count)]))
+        return np.concatenate(found)
 
     def _kept(self) -> Iterator[Pair]:
         return kept_pairs(self._pairs, self.prepared.tokenizer)
@@ -275,12 +345,19 @@ class TrainingData:
             self.store,
             reweigh(shares, self.store.cells, stage.weights),
             stage,
-            seed=self._recipe.seed + 1000 * number,
+            seed=self._seed(number),
             maskable=self.maskable,
             max_length=self._recipe.max_length,
-            rank=(self._fabric.global_rank, self._fabric.world_size),
+            rank=self._rank,
             readers=self._readers,
         )
+
+    @property
+    def _rank(self) -> tuple[int, int]:
+        return self._fabric.global_rank, self._fabric.world_size
+
+    def _seed(self, number: int) -> int:
+        return self._recipe.seed + 1000 * number
 
     def _clusters(
         self, number: int, stage: StageConfig, encoder: Encoder, *, resumed: bool

@@ -1,17 +1,18 @@
-"""Parallel text on disk, read as a stream.
+"""Text to train on, read as a stream: pairs, and how the lines of any kind of text are read.
 
 One pair a line, UTF-8, tab-separated, no header: source, language, English, translation. A line without a translation
 is text for a teacher of meaning: source and English, or source, language and a sentence in it. Plain, `.gz` or `.xz`.
+Other kinds of text are scored pairs (`scored.py`) and queries with passages (`passages.py`).
 """
 
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file
@@ -23,6 +24,43 @@ logger = logging.getLogger(__name__)
 ENGLISH = "en"
 ALONE = " alone"  # after the language in the name of a cell whose sentences have no translation
 REPORTED_LINES = 5  # bad lines named one by one before only their number is given
+
+
+class Line(Protocol):
+    """What all kinds of text have in common: two texts, of a language."""
+
+    @property
+    def source(self) -> str:
+        """Where it comes from."""
+        ...
+
+    @property
+    def language(self) -> str:
+        """Its language."""
+        ...
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The two texts that a store keeps; the second is empty where there is one only."""
+        ...
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """Source and language, by which it is sampled."""
+        ...
+
+    @property
+    def digest(self) -> int:
+        """The hash of what is the same in every language."""
+        ...
+
+    @property
+    def score(self) -> float | None:
+        """How alike people find the two texts, where they were asked."""
+        ...
+
+
+L = TypeVar("L", bound=Line)
 
 
 class Pair(NamedTuple):
@@ -49,6 +87,16 @@ class Pair(NamedTuple):
         """The hash of the English side, the same for all translations of one sentence."""
         return digest(self.english)
 
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both sides."""
+        return self.english, self.translation
+
+    @property
+    def score(self) -> None:
+        """Nobody was asked."""
+        return None
+
 
 def digest(sentence: str) -> int:
     """A stable 64-bit hash of a sentence."""
@@ -69,23 +117,34 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Pair]:
         """Read all pairs; bad lines are skipped and counted. Raises DataError if a file is damaged or has no pair."""
-        skipped = Counter[str]()
-        for path in self.files:
-            pairs = 0
-            for number, line in enumerate(raw_lines(path), 1):
-                pair = parse_line(line)
-                if isinstance(pair, str):
-                    skipped[pair] += 1
-                    if skipped.total() <= REPORTED_LINES:
-                        logger.warning("%s:%d: skipped, %s", path, number, pair)
-                elif not self.languages or pair.language == ENGLISH or pair.language in self.languages:
-                    pairs += 1
-                    yield pair
-            if not pairs:
-                wanted = f" in {', '.join(sorted(self.languages))}" if self.languages else ""
-                raise DataError(f"{path}: no usable pair{wanted}; expected source, language, English, translation")
-        if skipped:
-            logger.warning("skipped bad lines: %s", ", ".join(f"{n} {why}" for why, n in skipped.items()))
+        return read(self.files, self.languages, parse_line, "pair", "source, language, English, translation")
+
+
+def read(
+    files: Iterable[Path], languages: frozenset[str], parse: Callable[[bytes], L | str], what: str, layout: str
+) -> Iterator[L]:
+    """Read the lines of files; `parse` gives a line, or the reason why it is skipped.
+
+    Bad lines are counted, and the first ones reported. English is kept beside `languages`; no languages keep all.
+    Raises DataError, with `what` a line is and its `layout`, if a file is damaged or has no line that is kept.
+    """
+    skipped = Counter[str]()
+    for path in files:
+        kept = 0
+        for number, line in enumerate(raw_lines(path), 1):
+            parsed = parse(line)
+            if isinstance(parsed, str):
+                skipped[parsed] += 1
+                if skipped.total() <= REPORTED_LINES:
+                    logger.warning("%s:%d: skipped, %s", path, number, parsed)
+            elif not languages or parsed.language == ENGLISH or parsed.language in languages:
+                kept += 1
+                yield parsed
+        if not kept:
+            wanted = f" in {', '.join(sorted(languages))}" if languages else ""
+            raise DataError(f"{path}: no usable {what}{wanted}; expected {layout}")
+    if skipped:
+        logger.warning("skipped bad lines: %s", ", ".join(f"{n} {why}" for why, n in skipped.items()))
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -97,17 +156,24 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 def parse_line(line: bytes) -> Pair | str:
     """One line of a corpus as a pair, or the reason why it is none."""
+    fields = split_line(line, 4, 3, 2)
+    if isinstance(fields, str):
+        return fields
+    if len(fields) == 2:
+        fields.insert(1, ENGLISH)
+    return Pair(fields[0], fields[1], fields[2], "".join(fields[3:]))
+
+
+def split_line(line: bytes, *counts: int) -> list[str] | str:
+    """The fields of a line that has one of some numbers of them, or the reason why it is bad."""
     try:
         fields = line.decode("utf-8").rstrip("\r\n").split("\t")
     except UnicodeDecodeError:
         return "not UTF-8"
-    if len(fields) not in (2, 3, 4):
-        return f"{len(fields)} fields instead of 4, 3 or 2"
-    if not all(text.strip() for text in fields):
-        return "an empty field"
-    if len(fields) == 2:
-        fields.insert(1, ENGLISH)
-    return Pair(fields[0], fields[1], fields[2], "".join(fields[3:]))
+    if len(fields) not in counts:
+        *others, last = map(str, counts)
+        return f"{len(fields)} fields instead of {' or '.join(filter(None, (', '.join(others), last)))}"
+    return fields if all(text.strip() for text in fields) else "an empty field"
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:

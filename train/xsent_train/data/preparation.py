@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_file, remove_folder
-from xsent_train.data.corpus import ENGLISH, Corpus, Pair, write_pairs
+from xsent_train.data.corpus import ENGLISH, Corpus, L, Pair, write_pairs
 from xsent_train.data.sampling import Cell, cell_shares
 from xsent_train.data.store import Store, build_store
 from xsent_train.data.vocabulary import sample_text, train_vocabulary
@@ -153,13 +153,41 @@ def prepare(
     return Prepared(tokenizer, validation, Store(folder))
 
 
+def prepare_other(
+    text: Callable[[Sequence[Path], frozenset[str]], Iterable[L]],
+    files: Sequence[Path],
+    recipe: Basics,
+    folder: Path,
+    *,
+    tokenizer: Path,
+    threads: int,
+) -> Store:
+    """The store of files of another kind of text than pairs, made where it is missing or out of date.
+
+    `text` reads such files in some languages. Raises DataError if a file is missing or has no line of that kind.
+    """
+    key = files_key([recipe.languages, recipe.max_length, hashlib.sha256(tokenizer.read_bytes()).hexdigest()], files)
+    if (folder / "store.json").exists() and (store := Store(folder)).key == key:
+        return store
+    logger.info("reading %s", ", ".join(str(file) for file in files))
+    if folder.exists():
+        remove_folder(folder)
+    lines = text(files, frozenset(recipe.languages))
+    build_store(folder, lines, tokenizer, key=key, max_length=recipe.max_length, threads=threads)
+    return Store(folder)
+
+
 def preparation_key(recipe: Basics, files: Sequence[Path], vocabulary: Path | None = None) -> str:
     """Identity of everything that preparation depends on: files, languages, split, sampling, vocabulary."""
     pieces: object = recipe.vocabulary.model_dump()
     if vocabulary is not None:
         pieces = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
     corpus = recipe.corpus.model_dump(exclude={"most"})  # it changes only which pairs are drawn
-    parts = [recipe.languages, corpus, pieces, recipe.max_length]
+    return files_key([recipe.languages, corpus, pieces, recipe.max_length], files)
+
+
+def files_key(parts: Sequence[object], files: Sequence[Path]) -> str:
+    """Identity of files, by their sizes and ends, and of other parts."""
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for path in files:
         with as_data_error(path, "name the data folder with --data"), open(path, "rb") as file:

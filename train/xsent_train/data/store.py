@@ -1,8 +1,9 @@
-"""Tokenised pairs on disk, memory-mapped, so that neither epochs nor 40 million pairs cost memory.
+"""Tokenised text on disk, memory-mapped, so that neither epochs nor 40 million pairs cost memory.
 
 A store is a folder: `ids.u16`, or `ids.u32` of more than 65,536 pieces (the pieces of all sentences: English,
 translation, pair after pair), `ends.u64` (where each sentence ends in it), `group.u32` (hash of each English side),
-`rows.u32` (pair numbers ordered by cell) and `store.json` (its key, the cells and their sizes, counted losses).
+`rows.u32` (pair numbers ordered by cell), `score.f32` (of each pair, where people gave scores) and `store.json` (its
+key, the cells and their sizes, counted losses). Other kinds of text have their own two texts in place of a pair.
 """
 
 import logging
@@ -14,7 +15,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from itertools import compress, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import sentencepiece as spm
@@ -23,13 +24,14 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_folder, read_json, to_json
-from xsent_train.data.corpus import Pair, chunks
+from xsent_train.data.corpus import L, chunks
 from xsent_train.data.sampling import Cell
 from xsent_train.tokens import Tokens, open_tokenizer
 
 logger = logging.getLogger(__name__)
 
 N = TypeVar("N", bound=np.generic)
+T = TypeVar("T")
 
 CHUNK = 50_000  # pairs tokenised or sorted at a time
 OTHERS = "others"
@@ -53,10 +55,13 @@ class Store:
             self._ends = self._map(path / "ends.u64", np.uint64)
             self._rows = self._map(path / "rows.u32", np.uint32)
             self.group = self._map(path / "group.u32", np.uint32)  # equal for translations of one sentence [pairs]
+            scores = path / "score.f32"
+            self.score = self._map(scores, np.float32) if scores.exists() else None  # that people gave [pairs]
         # Cell c holds the entries cell_starts[c] to cell_starts[c + 1] of the cell order [cells + 1].
         self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         tokens = int(self._ends[-1]) if len(self._ends) else 0
         pairs = {int(self.cell_starts[-1]), len(self._rows), len(self.group), len(self._ends) // 2}
+        pairs |= {len(self.score)} if self.score is not None else set()
         if len(pairs) > 1 or tokens != len(self._ids):
             raise DataError(f"{path}: its files disagree about their sizes; {remedy}")
 
@@ -86,12 +91,17 @@ class Store:
         return self._rows[entries].astype(np.int64)
 
     @cached_property
+    def cell(self) -> NDArray[np.uint16]:
+        """The number of the cell of each pair that is drawn [pairs]."""
+        cell = np.zeros(len(self), np.uint16)
+        cell[self._rows] = np.repeat(np.arange(len(self.cells)), np.diff(self.cell_starts))
+        return cell
+
+    @cached_property
     def languages(self) -> NDArray[np.uint16]:
         """The language of each pair, as the number of its first cell [pairs]."""
         codes = [language for _, language in self.cells]
-        languages = np.zeros(len(self), np.uint16)
-        languages[self._rows] = np.repeat([codes.index(code) for code in codes], np.diff(self.cell_starts))
-        return languages
+        return np.array([codes.index(code) for code in codes], np.uint16)[self.cell]
 
     def lengths(self, pairs: NDArray[np.int64], side: int) -> NDArray[np.int64]:
         """Tokens of one side (0 English, 1 translation) of each pair."""
@@ -121,7 +131,7 @@ class Store:
         return starts, ends - starts
 
 
-def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str, max_length: int, threads: int) -> None:
+def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, max_length: int, threads: int) -> None:
     """Tokenise pairs into a store, in constant memory; the folder appears when it is complete.
 
     `key` is the identity of corpus, vocabulary and settings: it lets a later run see whether the store is still right.
@@ -131,6 +141,7 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
     kind, ids_name = (np.uint16, "ids.u16") if len(processor) <= 1 << 16 else (np.uint32, "ids.u32")
     sizes = Counter[Cell]()
     end = cut = read = 0
+    score: BinaryIO | None = None
     with atomic_folder(path, private=True) as folder:
         with ExitStack() as files:
             names = (ids_name, "ends.u64", "group.u32", "cell.u16")
@@ -145,6 +156,9 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
                 ends.write((end + np.cumsum(lengths)).astype(np.uint64).tobytes())
                 end += int(lengths.sum())
                 group.write(np.array([pair.digest & 0xFFFFFFFF for pair in kept], np.uint32).tobytes())
+                if scores := [pair.score for pair in kept if pair.score is not None]:
+                    score = score or files.enter_context(open(folder / "score.f32", "wb"))
+                    score.write(np.array(scores, np.float32).tobytes())
                 sizes.update(pair.cell for pair in kept)
                 numbers = {name: number for number, name in enumerate(sizes)}
                 cell.write(np.array([numbers[pair.cell] for pair in kept], np.uint16).tobytes())
@@ -160,30 +174,27 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
         logger.warning("left out %d pairs with a side of invisible characters alone", read - total)
 
 
-def tokenise(
-    processor: spm.SentencePieceProcessor, pairs: list[Pair], threads: int
-) -> tuple[list[Pair], list[list[int]]]:
+def tokenise(processor: spm.SentencePieceProcessor, pairs: list[L], threads: int) -> tuple[list[L], list[list[int]]]:
     """Both sides of pairs as pieces: English, translation, pair after pair; pairs with an empty side are left out."""
-    texts = [text for pair in pairs for text in (pair.english, pair.translation)]
+    texts = [text for pair in pairs for text in pair.texts]
     sentences: list[list[int]] = processor.encode(texts, num_threads=threads)
     sides = list(zip(sentences[::2], sentences[1::2], strict=True))
-    whole = [bool(sides[i][0]) and (pair.alone or bool(sides[i][1])) for i, pair in enumerate(pairs)]
+    whole = [bool(sides[i][0]) and (not pair.texts[1] or bool(sides[i][1])) for i, pair in enumerate(pairs)]
     return list(compress(pairs, whole)), [sentence for side in compress(sides, whole) for sentence in side]
 
 
-def kept_pairs(pairs: Iterable[Pair], tokenizer: Path) -> Iterator[Pair]:
+def kept_pairs(pairs: Iterable[L], tokenizer: Path) -> Iterator[L]:
     """Yields the pairs that the store keeps, in the store's order; its tokenizer decides, see `tokenise`.
 
     Only a side without any visible ASCII character is tokenised to see whether something is left of it.
     """
     processor = open_tokenizer(tokenizer)
     for pair in pairs:
-        texts = (pair.english,) if pair.alone else (pair.english, pair.translation)
-        if all(VISIBLE.search(text) or processor.encode(text) for text in texts):
+        if all(VISIBLE.search(text) or processor.encode(text) for text in filter(None, pair.texts)):
             yield pair
 
 
-def chosen_pairs(pairs: Iterable[Pair], numbers: NDArray[np.int64]) -> Iterator[Pair]:
+def chosen_pairs(pairs: Iterable[T], numbers: NDArray[np.int64]) -> Iterator[T]:
     """Those of the pairs of a stream that have the given numbers, which are sorted; reads no further."""
     wanted = np.zeros(numbers[-1] + 1 if len(numbers) else 0, np.bool_)
     wanted[numbers] = True

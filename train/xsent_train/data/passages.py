@@ -1,0 +1,256 @@
+"""Queries with the passages that answer them.
+
+One query a line, UTF-8, tab-separated, no header: source, group, kind, language, query, passage. Lines of one source
+and group have the same content in several languages, so a query of one language has an answer in each of the others.
+
+A step asks queries in blocks: those of a block are of one source, and of one or two languages. Both are as frequent
+among the answers, whichever of them a query is in. So the language tells nothing of the answer, and the other passages
+of the block, some of them its neighbours, are what it has to be told from.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from xsent.errors import DataError
+from xsent_train.data.corpus import Pair, digest, read, split_line
+from xsent_train.data.sampling import reweigh
+from xsent_train.data.store import Store
+from xsent_train.data.versions import Rows, Versions
+from xsent_train.objectives import Retrieve
+from xsent_train.recipe import PassagesConfig
+from xsent_train.teacher.vectors import TeacherVectors
+from xsent_train.tokens import Tokens
+
+LAYOUT = "source, group, kind, language, query, passage"
+LOOKED_AT = 1000  # passages of a pool among which a neighbour is looked for
+EQUAL = 0.95  # cosine of the means of rows above which two passages may say the same
+DIM = 128  # numbers of these means, the first
+CHUNK = 16_384  # passages whose rows are averaged at a time
+
+
+class Passage(NamedTuple):
+    """A query and the passage that answers it."""
+
+    source: str
+    group: str  # the same in every language
+    kind: str
+    language: str
+    query: str
+    passage: str
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Query and passage."""
+        return self.query, self.passage
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """Source, and language with kind."""
+        return self.source, f"{self.language} {self.kind}"
+
+    @property
+    def digest(self) -> int:
+        """The hash of source and group."""
+        return digest(f"{self.source}\t{self.group}")
+
+    @property
+    def score(self) -> None:
+        """It has none."""
+        return None
+
+
+@dataclass(frozen=True)
+class Passages:
+    """Files of queries with passages, by language."""
+
+    files: Sequence[Path]
+    languages: frozenset[str] = frozenset()  # to keep besides English; empty keeps all
+
+    def __iter__(self) -> Iterator[Passage]:
+        """Read all queries, as `corpus.read` does."""
+        return read(self.files, self.languages, parse_passage, "query with a passage", LAYOUT)
+
+
+def parse_passage(line: bytes) -> Passage | str:
+    """One line as a query with its passage, or the reason why it is none."""
+    fields = split_line(line, 6)
+    if isinstance(fields, str):
+        return fields
+    if " " in fields[3]:
+        return f"{fields[3][:20]!r} is no code of a language"
+    return Passage(*fields)
+
+
+def queries(passages: Iterator[Passage]) -> Iterator[Pair]:
+    """Each query as a sentence alone."""
+    return (Pair(passage.source, passage.language, passage.query, "") for passage in passages)
+
+
+class Asked(NamedTuple):
+    """Queries of one step, and their answers."""
+
+    sides: tuple[Tokens, Tokens]  # queries and passages
+    block: Tensor  # the number of each query's block, over the blocks of all ranks [n]
+    query: Tensor  # equal for equal queries [n]
+    passage: Tensor  # equal for equal passages [n]
+    teacher: Tensor | None  # the teacher's vectors of this rank's queries [b, Dt]
+
+
+class Pool(NamedTuple):
+    """Contents from which a block may be drawn."""
+
+    contents: Rows
+    languages: tuple[int, int]  # that they all stand in; the same twice where it is one
+    odds: NDArray[np.float64]  # of each, by its kind
+
+
+@dataclass
+class PassageBatches:
+    """The queries of every step; those of step i are a pure function of settings, store and i."""
+
+    store: Store
+    versions: Versions
+    settings: PassagesConfig
+    wanted: Retrieve
+    seed: int
+    max_tokens: int
+    table: Tensor | None  # token table that a stage starts from, whose means find neighbours [V, D]
+    rank: tuple[int, int] = (0, 1)
+    teacher: TeacherVectors | None = None  # of queries
+    _pools: Sequence[Pool] = field(init=False)
+    _shares: NDArray[np.float64] = field(init=False)
+    _near: NDArray[np.float32] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        """Find what can be drawn. Raises DataError if no pool has enough for a block."""
+        self._pools, self._shares = pools(self.store, self.versions, self.settings, self.wanted.block)
+        if not self._pools:
+            raise DataError(
+                f"no source of passages has {self.wanted.block} of them in a language; lower the block of retrieve"
+            )
+        if self.wanted.hard:
+            assert self.table is not None
+            self._near = mean_rows(self.store, self.versions.first, self.table[:, :DIM], self.wanted.tokens)
+
+    def rows(self, step: int) -> tuple[Rows, Rows]:
+        """The rows whose queries a step asks, and those whose passages answer them, block after block."""
+        blocks = self.wanted.queries // self.wanted.block
+        parts = [self._block(number) for number in range(step * blocks, (step + 1) * blocks)]
+        asked, answers = zip(*parts, strict=True)
+        return np.concatenate(asked), np.concatenate(answers)
+
+    def _block(self, number: int) -> tuple[Rows, Rows]:
+        rng = np.random.default_rng((self.seed, 5, number))
+        pool = self._pools[rng.choice(len(self._pools), p=self._shares)]
+        contents, count = self._contents(rng, pool), self.wanted.block
+        first, second = pool.languages
+        asked = np.where(rng.random(count) < 0.5, first, second)
+        other = (rng.random(count) < self.wanted.across) & (first != second)
+        questions = self.versions.row(rng, contents, asked)
+        elsewhere = self.versions.row(rng, contents, np.where(asked == first, second, first))
+        return questions, np.where(other, elsewhere, questions)
+
+    def _contents(self, rng: np.random.Generator, pool: Pool) -> Rows:
+        """Contents of a block: some at random, by the odds of their kinds, and a neighbour of each of the first."""
+        lots = rng.exponential(size=len(pool.contents)) / pool.odds
+        order = np.argsort(lots, kind="stable")  # a draw without replacement (Efraimidis & Spirakis 2006)
+        hard = int(self.wanted.hard * self.wanted.block)
+        chosen, left = order[: self.wanted.block - hard], order[self.wanted.block - hard :][:LOOKED_AT]
+        if self._near is not None and hard:
+            here, there = (self._near[pool.contents[places]] for places in (chosen[:hard], left))
+            cosines = here @ there.T
+            cosines[cosines > EQUAL] = -1
+            found = np.zeros(len(left), np.bool_)
+            for row in cosines:
+                found[np.where(found, -np.inf, row).argmax()] = True
+            chosen = np.concatenate([chosen, left[found]])
+        contents: Rows = pool.contents[chosen]
+        return contents
+
+    def __getitem__(self, step: int) -> Asked:
+        """This rank's part of the queries of a step."""
+        rank, ranks = self.rank
+        asked, answers = self.rows(step)
+        everything = [self.store.tokens(rows, side, self.wanted.tokens) for side, rows in ((0, asked), (1, answers))]
+        query, passage = map(equal, everything)
+        block = torch.arange(len(asked)) // self.wanted.block
+        here, there = (np.split(rows, ranks)[rank] for rows in (asked, answers))
+        sides = self.store.tokens(here, 0, self.max_tokens), self.store.tokens(there, 1, self.wanted.tokens)
+        self.store.forget()
+        teacher = torch.from_numpy(self.teacher.rows(here)) if self.teacher is not None else None
+        return Asked(sides, block, query, passage, teacher)
+
+
+def equal(tokens: Tokens) -> Tensor:
+    """A number for each sentence, the same for equal ones [B]."""
+    numbers: dict[bytes, int] = {}
+    parts = torch.split(tokens.ids, tokens.lengths.tolist())
+    return torch.tensor([numbers.setdefault(part.numpy().tobytes(), len(numbers)) for part in parts])
+
+
+def pools(
+    store: Store, versions: Versions, settings: PassagesConfig, least: int
+) -> tuple[Sequence[Pool], NDArray[np.float64]]:
+    """What blocks of `least` queries can be drawn from, and the share of each pool.
+
+    A source has a pool for each two languages that enough of its contents stand in, and one for each language with
+    enough contents that stand in no other. Sources share by weight x rows^temperature, the pools of a source by their
+    contents.
+    """
+    names = [source for source, _ in store.cells]
+    sources = list(dict.fromkeys(names))
+    cell = store.cell[versions.first]
+    source = np.array([sources.index(name) for name in names])[cell]
+    odds = odds_of_kinds(store, settings.kinds)[cell]
+    sizes = np.bincount(np.array([sources.index(name) for name in names])[store.cell], minlength=len(sources))
+    masses = reweigh(
+        sizes.astype(np.float64) ** settings.temperature, [(name, "") for name in sources], settings.weights
+    )
+    found: list[Pool] = []
+    shares: list[float] = []
+    for number, mass in enumerate(masses):
+        own = np.flatnonzero((source == number) & (odds > 0))
+        parts = [part for part in parts_of(own, versions) if len(part[0]) >= least] if mass else []
+        total = sum(len(contents) for contents, _ in parts)
+        for contents, languages in parts:
+            found.append(Pool(contents, languages, odds[contents]))
+            shares.append(mass * len(contents) / total)
+    return found, np.array(shares) / (sum(shares) or 1)
+
+
+def parts_of(contents: Rows, versions: Versions) -> Iterator[tuple[Rows, tuple[int, int]]]:
+    """Contents that stand in a language alone, and those that stand in two languages, for all of them."""
+    there = versions.there[contents]
+    alone = there.sum(axis=1) == 1
+    for language in range(there.shape[1]):
+        yield contents[alone & there[:, language]], (language, language)
+    for first, second in combinations(range(there.shape[1]), 2):
+        yield contents[there[:, first] & there[:, second]], (first, second)
+
+
+def odds_of_kinds(store: Store, kinds: Mapping[str, float]) -> NDArray[np.float64]:
+    """How often the queries of each cell are asked, by their kinds [cells]. Raises DataError for an unknown kind."""
+    known = [language.partition(" ")[2] for _, language in store.cells]
+    if unknown := sorted(set(kinds) - set(known)):
+        there = ", ".join(sorted(set(known)))
+        raise DataError(f"passages.kinds names kinds that no query has: {', '.join(unknown)}; there are {there}")
+    return np.array([kinds.get(kind, 1.0) for kind in known])
+
+
+def mean_rows(store: Store, rows: Rows, table: Tensor, max_tokens: int) -> NDArray[np.float32]:
+    """The means of the rows of the table over some passages, without what all have in common [n, D], of length 1."""
+    parts = []
+    for start in range(0, len(rows), CHUNK):
+        tokens = store.tokens(rows[start : start + CHUNK], 1, max_tokens)
+        parts.append(F.embedding_bag(tokens.ids, table, tokens.offsets, mode="mean"))
+    means = torch.cat(parts)
+    return np.asarray(F.normalize(means - means.mean(dim=0), dim=1).numpy(), np.float32)

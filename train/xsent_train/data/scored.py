@@ -1,0 +1,136 @@
+"""Scored pairs: two sentences, and how alike people find them.
+
+One pair a line, UTF-8, tab-separated, no header: source, language, number, sentence, sentence, score. Lines of one
+source and number are the same pair in several languages. The score is on any scale, larger for more alike.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from xsent_train.data.corpus import ENGLISH, Pair, digest, read, split_line
+from xsent_train.data.sampling import draw
+from xsent_train.data.store import Store
+from xsent_train.data.versions import Rows, Versions
+from xsent_train.objectives import Similarity
+from xsent_train.teacher.vectors import TeacherVectors
+from xsent_train.tokens import Tokens
+
+
+class ScoredPair(NamedTuple):
+    """Two sentences of a language, and how alike people find them."""
+
+    source: str
+    language: str
+    number: str  # the same in every language
+    first: str
+    second: str
+    score: float
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both sentences."""
+        return self.first, self.second
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """Source and language."""
+        return self.source, self.language
+
+    @property
+    def digest(self) -> int:
+        """The hash of source and number."""
+        return digest(f"{self.source}\t{self.number}")
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Files of scored pairs, by language."""
+
+    files: Sequence[Path]
+    languages: frozenset[str] = frozenset()  # to keep besides English; empty keeps all
+
+    def __iter__(self) -> Iterator[ScoredPair]:
+        """Read all pairs, as `corpus.read` does."""
+        return read(self.files, self.languages, parse_scored, "scored pair", LAYOUT)
+
+
+LAYOUT = "source, language, number, sentence, sentence, score"
+
+
+def parse_scored(line: bytes) -> ScoredPair | str:
+    """One line as a scored pair, or the reason why it is none."""
+    fields = split_line(line, 6)
+    if isinstance(fields, str):
+        return fields
+    try:
+        score = float(fields[5])
+    except ValueError:
+        return f"the score {fields[5][:20]!r} is no number"
+    if not math.isfinite(score):
+        return f"the score {fields[5][:20]!r} is not finite"
+    source, language, number, first, second = fields[:5]
+    return ScoredPair(source, language, number, first, second, score)
+
+
+def sentences(pairs: Sequence[ScoredPair]) -> Iterator[Pair]:
+    """Each sentence, pair after pair, as a translation of its English form, or alone where there is none."""
+    english = {(pair.source, pair.number): pair.texts for pair in pairs if pair.language == ENGLISH}
+    for pair in pairs:
+        forms = english.get((pair.source, pair.number))
+        for side, text in enumerate(pair.texts):
+            if pair.language == ENGLISH or forms is None:
+                yield Pair(pair.source, pair.language, text, "")
+            else:
+                yield Pair(pair.source, pair.language, forms[side], text)
+
+
+class ScoredBatch(NamedTuple):
+    """Scored pairs of one step."""
+
+    sides: tuple[Tokens, Tokens]
+    score: Tensor  # [b]
+    teacher: Tensor | None  # the teacher's vectors of the first sides, then of the second ones [2b, Dt]
+
+
+@dataclass(frozen=True)
+class ScoredBatches:
+    """The scored pairs of every step; those of step i are a pure function of settings, store and i."""
+
+    store: Store
+    versions: Versions
+    wanted: Similarity
+    seed: int
+    max_tokens: int
+    rank: tuple[int, int] = (0, 1)
+    teacher: TeacherVectors | None = None  # of sentences, two a pair, see `sentences`
+
+    def rows(self, step: int) -> tuple[Rows, Rows]:
+        """The rows whose first, and whose second sentences a step has; each pair in one language or in two."""
+        count, pairs = len(self.versions.first), self.wanted.pairs
+        if not count:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        contents = draw(self.seed, 0, count, step * pairs, (step + 1) * pairs)
+        rng = np.random.default_rng((self.seed, 4, step))
+        first = self.versions.any_language(rng, contents)
+        anew = self.versions.any_language(rng, contents)
+        second = np.where(rng.random(pairs) < self.wanted.across, anew, first)
+        return self.versions.row(rng, contents, first), self.versions.row(rng, contents, second)
+
+    def __getitem__(self, step: int) -> ScoredBatch:
+        """This rank's part of the pairs of a step."""
+        rank, ranks = self.rank
+        first, second = (np.split(rows, ranks)[rank] for rows in self.rows(step))
+        sides = self.store.tokens(first, 0, self.max_tokens), self.store.tokens(second, 1, self.max_tokens)
+        assert self.store.score is not None
+        score = torch.from_numpy(self.store.score[first].astype(np.float32))
+        teacher = None
+        if self.teacher is not None:
+            teacher = torch.from_numpy(self.teacher.rows(np.concatenate([2 * first, 2 * second + 1])))
+        return ScoredBatch(sides, score, teacher)
