@@ -57,6 +57,12 @@ def row_cosines(a: ArrayLike, b: ArrayLike) -> Floats:
     return _clipped(np.einsum("nd,nd->n", left, right))
 
 
+def cosines_with(vector: ArrayLike, rows: Floats) -> Floats:
+    """Cosine [n] of a vector [D] with rows [n, D] whose length is known to be 1, to the bit those of `nearest`."""
+    query = unit_rows(vector)
+    return _clipped(np.einsum("nd,nd->n", np.broadcast_to(query, rows.shape), rows))
+
+
 def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int = CANDIDATES) -> tuple[Ints, Floats]:
     """Find the k candidates of highest cosine for every query, exactly.
 
@@ -211,7 +217,9 @@ def _products(a: Floats, b: Floats, rows: Ints, columns: Ints) -> Floats:
     found = np.empty(len(rows), np.float32)
     for first in range(0, len(rows), _PAIRS):
         pairs = slice(first, first + _PAIRS)
-        np.einsum("nd,nd->n", a[rows[pairs]], b[columns[pairs]], out=found[pairs])
+        others = b[columns[pairs]]
+        own = a[rows[pairs]] if len(a) > 1 else np.broadcast_to(a, others.shape)
+        np.einsum("nd,nd->n", own, others, out=found[pairs])
     return found
 
 

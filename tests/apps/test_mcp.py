@@ -145,9 +145,10 @@ def test_an_index_that_leads_elsewhere_is_refused(link: Callable[[Path, Path], o
     write_files(tmp_path, {"theirs/x.txt": SECRET, "mine/y.txt": "The cat sleeps.\n"})
     encoder = SentenceEncoder(threads=1)
     Library([tmp_path / "theirs"], encoder).search("cat")
-    link(tmp_path / "theirs" / INDEX, tmp_path / "mine" / INDEX)
     library = Library([tmp_path / "mine"], encoder)
-    for call in (partial(library.search, "cat"), partial(library.read, "mine/x.txt"), library.status):
+    link(tmp_path / "theirs" / INDEX, tmp_path / "mine" / INDEX)
+    begin = partial(Library, [tmp_path / "mine"], encoder)
+    for call in (partial(library.search, "cat"), partial(library.read, "mine/x.txt"), library.status, begin):
         raises(DataError, "a link, which xsent does not follow", call)
 
 

@@ -13,7 +13,15 @@ from hypothesis.extra.numpy import arrays
 
 from xsent import SentenceEncoder
 from xsent.precision import Precision, binary_similarity, hamming_distances, pack_signs, to_int8, unpack_signs
-from xsent.similarity import CANDIDATES, NearestSearch, NormalizedBlocks, cosine_similarity, nearest
+from xsent.similarity import (
+    CANDIDATES,
+    NearestSearch,
+    NormalizedBlocks,
+    cosine_similarity,
+    cosines_with,
+    nearest,
+    unit_rows,
+)
 
 
 @settings(max_examples=50, deadline=None)
@@ -43,6 +51,7 @@ def test_equal_rows_come_in_their_order_for_any_number_of_queries(count: int) ->
         assert (indices == equal[:20]).all(), queries
         assert (scores == scores[:, :1]).all()
         assert np.array_equal(scores, np.concatenate([nearest(query, rows, 20)[1] for query in asked]))
+    assert np.array_equal(cosines_with(asked[0], unit_rows(rows[indices[0]])), scores[0])
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])

@@ -32,7 +32,7 @@ from xsent_apps.notes.passages import headings_of, split_sentences
 from xsent_apps.notes.read import READERS, kind_of, read_passages
 
 INDEX = ".xsent-notes"  # default name of the index, in the folder itself
-READING = "4"  # of the rules by which files become passages; after a change of it all files are read again
+READING = "5"  # of the rules by which files become passages; after a change of it all files are read again
 
 _NAMED = 8  # files that were skipped, or kinds of them
 _BOLD = "\x1b[1m"

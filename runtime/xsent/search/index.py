@@ -19,7 +19,7 @@ from xsent.files.vectors import TABLES, VectorFile
 from xsent.precision import Vectors
 from xsent.search.rows import BLOCK, VECTORS, Float16Rows
 from xsent.search.store import IndexDatabase, Passage, StoredDocument
-from xsent.similarity import NearestSearch, check_same_dim, nearest
+from xsent.similarity import NearestSearch, check_same_dim, cosines_with, nearest
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -252,9 +252,8 @@ class SearchIndex:
             query, near, most=_BY_WORDS, rows=len(self.live), among=len(self), rarity=rarity
         )
         rows = np.array(sorted({*near, *(row for row in shares if self.live[row])}), np.int64)
-        search = NearestSearch(vector, len(rows))
-        search.add_unit(self._vectors.take(rows))
-        found = zip(rows[search.indices[0]].tolist(), search.scores[0].tolist(), strict=True)
+        cosines = cosines_with(vector, self._vectors.take(rows))
+        found = zip(rows.tolist(), cosines.tolist(), strict=True)
         scores = {row: cosine + _WORDS * shares.get(row, 0.0) ** 2 for row, cosine in found}
         return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
