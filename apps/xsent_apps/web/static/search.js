@@ -85,7 +85,7 @@ export function openSearch(model, library) {
 /** Passages that have a vector, best first; of equal scores the earlier one. The words of the query count too. */
 function rank(passages, { vector, words }) {
   const shares = sharesOf(words, passages);
-  const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] ** 2 }));
+  const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] }));
   return results.sort((a, b) => b.score - a.score);
 }
 
