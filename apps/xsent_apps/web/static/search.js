@@ -12,7 +12,7 @@ const SHOWN = 8; // at first
 const MARKED = 6; // results whose nearest words are looked for
 // As in xsent/search/index.py: added for all words of a query, and the score that one in a hundred unrelated texts has.
 const WORDS = 0.5;
-const CLOSE = 0.37;
+const CLOSE = 0.35;
 const SUGGESTIONS = ["Wo kann ich mein Fahrrad abstellen?", "quand passe le train", "il cane non vuole mangiare", "明日の天気"];
 
 /** @param {import("./model.js").Model} model @param {import("./library.js").Library} library */
