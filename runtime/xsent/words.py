@@ -7,6 +7,8 @@ from typing import Literal
 
 from xsent.clean import remove_format
 
+_SHORTEST, _ENDING = 4, 3  # letters of a beginning at least, and of an ending at most
+
 _SELECTORS = re.compile("[\ufe00-\ufe0f]")  # of variants of a character
 # Accents go, but neither the voicing marks of kana nor the breve that makes another letter of и.
 _ACCENTS = re.compile("(?<!и)[\u0300-\u036f]")
@@ -42,6 +44,16 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
             yield (word,)
         else:
             yield tuple(dict.fromkeys(map(without_accents, (word, word.translate(SPELLED)))))
+
+
+def beginning(key: str) -> str:
+    """What a key has in common with inflected forms and with compounds: all but its last three letters, at least four.
+
+    It is empty for a key of fewer letters, and for one with a digit.
+    """
+    if len(key) < _SHORTEST or any(map(str.isdigit, key)):
+        return ""
+    return key[: max(_SHORTEST, len(key) - _ENDING)]
 
 
 def joined_keys(text: str) -> str:

@@ -17,6 +17,7 @@ from texts import OURS, SENTENCES, multilingual, train_tokenizer
 
 from xsent.bundle import Bundle, builtin_path
 from xsent.clean import remove_format
+from xsent.search.store import IndexDatabase, IndexState, Passage
 from xsent.tokenizer import Tokenizer
 from xsent.words import word_keys
 from xsent_apps.web import STATIC
@@ -87,6 +88,31 @@ def test_words_are_those_of_python() -> None:
         assert [[key.lower() for key in word] for word in expected] == [[key.lower() for key in word] for word in keys]
         rare = {word[0].lower(): rarity for word in expected if (rarity := tokenizer.rarity(word))}
         assert {word["keys"][0]: word["rarity"] for word in words} == rare
+
+
+SHARING = [  # texts, which are queries too
+    "Die Suppe kocht.",
+    "Die Suppenküche ist im Keller, die Suppe auf dem Herd.",
+    "Is the bike insured?",
+    "Bike repair in 2024",
+    "Fahrrad 2024, Versicherung",
+    "東京タワーに行きました。",
+    "Müller",
+    "Mullers Garten",
+]
+
+
+def test_words_say_as_much_as_in_python(tmp_path: Path) -> None:
+    tokenizer = Tokenizer(builtin_path() / "sentencepiece.model")
+    database = IndexDatabase(tmp_path, write=True)
+    passages = [Passage.of(b"", "", line, text, "", "") for line, text in enumerate(SHARING, 1)]
+    database.save(IndexState("", 9), passages=passages)
+    count = len(SHARING)
+    shares = in_node(builtin_path() / "sentencepiece.model", SHARING)["shares"]
+    for query, here in zip(SHARING, shares, strict=True):
+        there = database.shared_words(query, [], most=99, rows=count, among=count, rarity=tokenizer.rarity)
+        assert here == pytest.approx([there.get(row, 0) for row in range(count)]) and max(here) == pytest.approx(1)
+    assert 0 < shares[0][1] < 1 and 0 < shares[1][0] < 1 and 0 < shares[6][7] < 1
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from indexes import Replay, path
 from xsent import SearchIndex, SentenceEncoder, build_index, extend_index, say_nothing_close
 from xsent.search.index import CLOSE
 from xsent.search.store import IndexDatabase
-from xsent.words import joined_keys, word_keys
+from xsent.words import beginning, joined_keys, word_keys
 
 __all__ = ["path"]
 
@@ -57,7 +57,7 @@ def test_a_letter_has_at_most_thirty_marks() -> None:
 def test_words_count_in_an_index_of_lines_and_lines_without_any_are_not_in_it(path: Path) -> None:
     lines = [*TEXTS, ".", "---", "x", "1", "🙂"]
     encoder: Any = Replay(np.random.default_rng(0).normal(size=(99, 8)))
-    whither = "whither XK-42?"  # no line has "whither": it does not count
+    whither = "whither XK-42?"  # no line has "whither": it counts, so that the line has two of three words
     queries = {*TEXTS.values(), whither}
     encoder.encode = lambda texts, **_: np.stack([encoder._vectors[98 if t in queries else len(t)] for t in texts])
     build_index(path, lines[:5], encoder)
@@ -68,7 +68,8 @@ def test_words_count_in_an_index_of_lines_and_lines_without_any_are_not_in_it(pa
     for text, query in [*[*TEXTS.items()][2:], ("part XK-42", whither)]:
         joined, plain = ({hit.text: hit.score for hit in found(query, words)} for words in (True, False))
         assert not joined.keys() & {".", "---", "🙂"} and len(joined) == 13
-        assert joined == pytest.approx(plain | {text: plain[text] + 0.5})
+        added = 0.5 * (2 / 3 if query == whither else 1)
+        assert joined == pytest.approx(plain | {text: plain[text] + added})
         assert [*joined.values()] == sorted(joined.values(), reverse=True)
     for query in ('"', "NEAR(", "* - ^", "\x00", "'); DROP TABLE words"):
         assert len(found(query, True)) == 13
@@ -112,6 +113,42 @@ def test_names_and_rare_words_count(path: Path, builtin: SentenceEncoder) -> Non
     rarity = lambda word: builtin.rarity(next(word_keys(word)))  # noqa: E731
     assert [rarity(word) for word in ("the", "für", "où", "не", "Sato", "4711", "7")] == [0, 0, 0, 0, 1, 1, 1]
     assert 0 < rarity("train") < rarity("harbour") <= 1
+
+
+INSURED = [
+    "Bike repair: the chain and both brakes were replaced in May.",
+    "Fahrrad und Hausrat sind gegen Diebstahl versichert.",
+    "The soup kitchen opens at noon.",
+    "Die Suppenküche öffnet mittags.",
+    "Okonkwo has the key of the cellar.",
+]
+
+
+def test_one_common_word_says_little_and_words_that_no_passage_has_count(path: Path, builtin: SentenceEncoder) -> None:
+    build_index(path, INSURED, builtin)
+    ways = [SearchIndex(path).search(builtin, ["Is my bike insured?"], k=5, words=words)[0] for words in (True, False)]
+    assert ways[0][0].text.startswith("Fahrrad") and ways[1][0].text.startswith("Fahrrad")
+    scores = [{hit.text[:4]: hit.score for hit in hits} for hits in ways]
+    assert 0 < scores[0]["Bike"] - scores[1]["Bike"] < 0.2
+    database = IndexDatabase(path)
+    shares = lambda query: database.shared_words(query, [], most=9, rows=5, among=5, rarity=lambda _: 1)  # noqa: E731
+    assert shares("Okonkwo") == {4: pytest.approx(1)} and shares("Okonkwo whither") == {4: pytest.approx(1 / 2)}
+
+
+def test_a_word_that_begins_as_one_of_the_query_counts_half(path: Path, builtin: SentenceEncoder) -> None:
+    assert [*map(beginning, ("suppe", "insured", "sato", "cat", "xk42", "東京"))] == [
+        "supp",
+        "insu",
+        "sato",
+        "",
+        "",
+        "",
+    ]
+    build_index(path, INSURED, builtin)
+    database = IndexDatabase(path)
+    shares = lambda query: database.shared_words(query, [], most=9, rows=5, among=5, rarity=lambda _: 1)  # noqa: E731
+    assert shares("Suppe") == {3: pytest.approx(1 / 2)} and shares("cat") == {}
+    assert shares("repairs") == {0: pytest.approx(1 / 2)} and shares("repair") == {0: pytest.approx(1)}
 
 
 def test_a_common_word_is_looked_for_only_among_what_is_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

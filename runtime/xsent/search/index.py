@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 _JOINED = 100  # rows by meaning, at least, that are joined with rows by words
 _BY_WORDS = 1000  # rows by words, at most
 # Added to the score of a passage that has all words of a query: enough to find it by its words, and hardly more than
-# the lead of a translation over other near passages. Half of the words add a quarter of it, for these a passage may
-# have by chance (docs/lab/notes.md).
+# the lead of a translation over other near passages (docs/lab/notes.md).
 _WORDS = 0.5
 _REPLACED = 0.05  # seconds in which a folder has been replaced: for a moment there is none of its name
-# Cosine that one in a hundred unrelated sentences reaches (FLORES, any two of nine languages): 0.36 with 6 layers,
-# 0.39 with 3, 0.31 with none.
-CLOSE = 0.37
+# Cosine that one in a hundred unrelated sentences reaches (FLORES, any two of nine languages), with six layers.
+CLOSE = 0.35
 
 
 def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> list[list[dict[str, int | float]]]:
@@ -58,7 +56,7 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 class Hit:
     """A line that was found."""
 
-    score: float  #: its cosine with the query; with `words`, the share of words is added
+    score: float  #: its cosine with the query; with `words`, what shared words add
     line: int  #: its number, from 1
     text: str  #: its text
     source: str = ""  #: where it comes from, such as a file
@@ -147,8 +145,8 @@ class SearchIndex:
             encoder: The encoder that made the index, of any depth.
             queries: Texts in any of its languages; an empty one finds nothing.
             k: Hits a query; all lines if there are fewer.
-            words: Add to a passage's score half the square of the share of the query's words that it has; rare words
-                count more, those that no passage has do not count.
+            words: Add up to 0.5 to a passage's score for the words of the query that it has; rare words add more, and
+                only all words of a query add everything.
             least: The lowest score of a hit.
             space: The other model's space in which the index was made, if it was.
 
@@ -247,14 +245,14 @@ class SearchIndex:
     def _join(
         self, query: str, vector: Vectors, near: Iterable[int], rarity: Callable[[tuple[str, ...]], float]
     ) -> dict[int, float]:
-        """Scores with the share of words added, best first, of rows near in meaning and of those that share words."""
+        """Scores with what words add, best first, of rows near in meaning and of those that share words."""
         shares = self._database.shared_words(
             query, near, most=_BY_WORDS, rows=len(self.live), among=len(self), rarity=rarity
         )
         rows = np.array(sorted({*near, *(row for row in shares if self.live[row])}), np.int64)
         cosines = cosines_with(vector, self._vectors.take(rows))
         found = zip(rows.tolist(), cosines.tolist(), strict=True)
-        scores = {row: cosine + _WORDS * shares.get(row, 0.0) ** 2 for row, cosine in found}
+        scores = {row: cosine + _WORDS * shares.get(row, 0.0) for row, cosine in found}
         return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
     def _open(self) -> None:

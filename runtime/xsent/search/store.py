@@ -16,7 +16,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from xsent.bundle import same_space, split_depth
 from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import open_to_write, permissions_within, refuse_links
 from xsent.search.rows import VECTORS
-from xsent.words import joined_keys, word_keys
+from xsent.words import beginning, joined_keys, word_keys
 
 _DATABASE = "passages-*.db"  # a new name for each index: SQLite would take the journal of another one for its own
 _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last is of version 5
@@ -33,6 +33,8 @@ _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last is of version
 VERSION = 6
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
+_FIRST, _AMONG = "rowid < ? ORDER BY rowid LIMIT ?", "rowid IN (SELECT value FROM json_each(?))"
+_BEGINNING = 0.5  # what a word counts that only begins as one of the query
 _MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
 _COMMON = 4096  # rows of a word, above which it is looked for only in passages that are found otherwise
 
@@ -141,6 +143,25 @@ class _Tally:
         self.total = (self.total + int.from_bytes(digest)) % 2**64
 
 
+@dataclass
+class _Shared:
+    """What rows share with a query."""
+
+    whole: float = 0.0  # weight of all words of the query
+    shares: dict[int, float] = field(default_factory=dict)  # by row: weight of the words that it has
+    telling: dict[int, float] = field(default_factory=dict)  # the same, each word once more by its weight
+
+    def add(self, rows: Iterable[int], weight: float, part: float = 1.0) -> None:
+        """Rows that have a word, or a part of it."""
+        for row in rows:
+            self.shares[row] = self.shares.get(row, 0.0) + part * weight
+            self.telling[row] = self.telling.get(row, 0.0) + part * weight**2
+
+    def score(self, row: int) -> float:
+        """How much the words say that a row shares, see `IndexDatabase.shared_words`."""
+        return max((self.shares[row] / self.whole) ** 4, self.telling[row] / self.whole)
+
+
 class IndexDatabase:
     """An open database of an index; threads may share it.
 
@@ -245,42 +266,42 @@ class IndexDatabase:
         among: int,
         rarity: Callable[[tuple[str, ...]], float],
     ) -> dict[int, float]:
-        """Rows that share words with a text, and the share of its words that they have; rare words count more.
+        """Rows that share words with a text, and how much these say, from 0 to 1.
 
-        Looks at the first `rows` rows: at those that are near in meaning and at `most` others, those that have most. A
-        word counts by its inverse document frequency among `among` passages (Robertson & Spärck Jones 1976) times its
-        rarity from 0 to 1 in the language, squared, so that a name counts more than several common words. Words that no
-        passage has do not count, but if there are any the share is of as much as they weigh, at most of one rare word:
-        what a query in another language shares by chance ("die", "a") is little.
+        A word's weight is the square of its inverse document frequency among `among` passages (Robertson & Spärck Jones
+        1976), relative to that of a word in one passage, times its rarity from 0 to 1 in the language. A row has a
+        share of the weight of all words, also of those that no passage has; the weight of a word that only begins as
+        one of the row's counts half. A row's words say the fourth power of that share, or the share in which each word
+        counts by its weight once more, whichever is more: all words of a query say 1, one of several common words says
+        almost nothing, and a name says the more of the query it is.
+
+        Looks at the first `rows` rows: at those that are near in meaning and at `most` others, whose words say most.
         """
         words = {keys[0]: (keys, rare) for keys in word_keys(text) if (rare := rarity(keys))}.values()
         if not 0 < len(words) <= _MOST_WORDS:
             return {}
-        shares: dict[int, float] = {}
+        found = _Shared()
         common: list[tuple[str, float]] = []
-        whole = 0.0
-        missing = 0.0  # weight of words that no passage has
         for keys, rare in words:
             match = " OR ".join(f'"{key}"' for key in keys)
-            having = self._having(match, "rowid < ? ORDER BY rowid LIMIT ?", rows, _COMMON)
-            count = float(len(having))
+            having = self._having(match, _FIRST, rows, _COMMON)
+            begins = " OR ".join(f'"{start}" *' for start in map(beginning, keys) if start)
+            beginning_so = self._having(begins, _FIRST, rows, _COMMON) if begins else having
+            count = float(len(beginning_so))
             if count == _COMMON:  # the word comes as often in the other rows
-                count *= rows / (having[-1] + 1)
-            weight = (rare * _weight(count, among)) ** 2
-            whole += weight * (count > 0)
-            missing += weight * (count == 0)
+                count *= rows / (beginning_so[-1] + 1)
+            weight = (rare * _idf(max(count, 1), among) / _idf(1, among)) ** 2
+            found.whole += weight
             if len(having) == _COMMON:
                 common.append((match, weight))
                 continue
-            for row in having:
-                shares[row] = shares.get(row, 0.0) + weight
-        kept = {*near, *heapq.nsmallest(most, shares, key=lambda row: (-shares[row], row))}
-        shares = {row: share for row, share in shares.items() if row in kept}
+            found.add(having, weight)
+            if len(beginning_so) < _COMMON:
+                found.add({*beginning_so}.difference(having), weight, part=_BEGINNING)
+        kept = {*near, *heapq.nsmallest(most, found.shares, key=lambda row: (-found.score(row), row))}
         for match, weight in common:
-            for row in self._having(match, "rowid IN (SELECT value FROM json_each(?))", json.dumps(sorted(kept))):
-                shares[row] = shares.get(row, 0.0) + weight
-        whole = max(whole, min(missing, _weight(1, among) ** 2))
-        return {row: share / whole for row, share in shares.items()}
+            found.add(self._having(match, _AMONG, json.dumps(sorted(kept))), weight)
+        return {row: found.score(row) for row in found.shares if row in kept}
 
     def version(self) -> int:
         """A number that changes when another process or thread writes."""
@@ -395,7 +416,7 @@ class IndexDatabase:
             raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self.path)) from error
 
 
-def _weight(count: float, among: int) -> float:
+def _idf(count: float, among: int) -> float:
     """Inverse document frequency of a word that some of the passages have."""
     return math.log1p((max(among, count) - count + 0.5) / (count + 0.5))
 

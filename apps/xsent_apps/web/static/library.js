@@ -1,13 +1,13 @@
 // The texts in the page, and their vectors as they come.
 
 import { toPassages } from "./texts.js";
-import { allKeys } from "./words.js";
+import { joinedKeys } from "./words.js";
 
 const MOST = 20_000; // passages
 const BLOCK = 10_000; // characters, about, that become searchable together
 
 /**
- * @typedef {import("./texts.js").Passage & {document: Document, keys: Set<string>, encoded?: import("./model.js").Encoded}}
+ * @typedef {import("./texts.js").Passage & {document: Document, keys: string, encoded?: import("./model.js").Encoded}}
  *   Passage
  * @typedef {{source: import("./texts.js").Source, name: string, colour: number, passages: Passage[],
  *   columns?: string[], column?: number, id?: number, ending: AbortController}} Document
@@ -44,7 +44,7 @@ export class Library extends EventTarget {
     const others = this.documents.filter((one) => one !== former);
     if (others.some((one) => one.name === name && one.source.text === text)) throw new Error(`${name} is here already.`);
     const { passages: read, ...table } = toPassages(source);
-    const passages = read.map(withKeys).filter(({ keys }) => keys.size);
+    const passages = read.map(withKeys).filter(({ keys }) => keys);
     if (!passages.length) throw new Error(`${name} has no words in it.`);
     if (others.reduce((sum, one) => sum + one.passages.length, passages.length) > MOST) {
       const [here, most] = [passages.length, MOST].map((count) => count.toLocaleString("en"));
@@ -108,9 +108,8 @@ export class Library extends EventTarget {
 
 /** A passage with the words of its text and context; it has none if its text has none. */
 function withKeys(passage) {
-  const keys = allKeys(passage.text);
-  if (keys.size) for (const key of allKeys(passage.context)) keys.add(key);
-  return { ...passage, keys };
+  const keys = joinedKeys(passage.text);
+  return { ...passage, keys: keys && keys + joinedKeys(passage.context) };
 }
 
 /** Passages in blocks that take about as long as each other. @param {Passage[]} passages */

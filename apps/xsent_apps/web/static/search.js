@@ -12,7 +12,7 @@ const SHOWN = 8; // at first
 const MARKED = 6; // results whose nearest words are looked for
 // As in xsent/search/index.py: added for all words of a query, and the score that one in a hundred unrelated texts has.
 const WORDS = 0.5;
-const CLOSE = 0.37;
+const CLOSE = 0.35;
 const SUGGESTIONS = ["Wo kann ich mein Fahrrad abstellen?", "quand passe le train", "il cane non vuole mangiare", "明日の天気"];
 
 /** @param {import("./model.js").Model} model @param {import("./library.js").Library} library */
@@ -85,7 +85,7 @@ export function openSearch(model, library) {
 /** Passages that have a vector, best first; of equal scores the earlier one. The words of the query count too. */
 function rank(passages, { vector, words }) {
   const shares = sharesOf(words, passages);
-  const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] ** 2 }));
+  const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] }));
   return results.sort((a, b) => b.score - a.score);
 }
 

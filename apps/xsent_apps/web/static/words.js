@@ -18,6 +18,9 @@ const OF_ONE_SCRIPT = new RegExp([...SCRIPTS.map((script) => `[${script}]+`), `$
 const STARTS_IN_SCRIPT = new RegExp(`^[${ALL}]`, "u");
 const NOT_ASCII = /[^\0-\x7f]/;
 
+const BEGINNING = 0.5; // what a word counts that only begins as one of the query
+const SHORTEST = 4; // letters of a beginning at least
+const ENDING = 3; // letters of an ending at most
 const MOST_WORDS = 32; // a longer query is a text of its own, not a search for words
 
 /** @param {string} text */
@@ -39,30 +42,44 @@ function* keysOf(word) {
   for (let at = 0; at < (signs.length - 1 || 1); at++) yield [signs.slice(at, at + 2).join("")];
 }
 
-/** All keys of a text; none if it has neither a letter nor a digit. @param {string} text */
-export const allKeys = (text) => new Set([...wordKeys(text)].flat());
+/** All keys of a text, each between two spaces; none if it has neither a letter nor a digit. @param {string} text */
+export const joinedKeys = (text) => [...wordKeys(text)].flat().map((key) => ` ${key} `).join("");
+
+/** What a key has in common with other forms of its word, as in xsent/words.py; empty if it is short or has a digit. */
+export function beginning(key) {
+  const letters = [...key];
+  if (letters.length < SHORTEST || /\p{Nd}/u.test(key)) return "";
+  return letters.slice(0, Math.max(SHORTEST, letters.length - ENDING)).join("");
+}
 
 /**
- * The share of a query's words that each passage has, as `shared_words` of xsent/search/store.py has it: rare words
- * count more, squared. Words that no passage has do not count, but if there are any the share is of as much as they
- * weigh, at most of one rare word.
- * @param {{keys: string[], rarity: number}[]} words of the query @param {{keys: Set<string>}[]} passages
+ * How much the words say that each passage shares with a query, from 0 to 1, as `shared_words` of xsent/search/store.py
+ * has it: all words say 1, fewer the less the commoner they are. A word that only begins as one of the query counts half.
+ * @param {{keys: string[], rarity: number}[]} words of the query @param {{keys: string}[]} passages
  */
 export function sharesOf(words, passages) {
   const shares = new Float64Array(passages.length);
+  const telling = new Float64Array(passages.length); // the same, each word once more by its weight
   if (words.length > MOST_WORDS) return shares;
-  const weight = (count) => Math.log1p((passages.length - count + 0.5) / (count + 0.5)); // inverse document frequency
+  const idf = (count) => Math.log1p((passages.length - count + 0.5) / (count + 0.5)); // inverse document frequency
   let whole = 0;
-  let missing = 0; // weight of words that no passage has
   for (const { keys, rarity } of words) {
-    const having = [...passages.keys()].filter((i) => keys.some((key) => passages[i].keys.has(key)));
-    const own = (rarity * weight(having.length)) ** 2;
-    for (const i of having) shares[i] += own;
-    if (having.length) whole += own;
-    else missing += own;
+    const starts = keys.map(beginning).filter(Boolean);
+    const parts = passages.map((passage) => partOf(passage.keys, keys, starts));
+    const weight = ((rarity * idf(Math.max(parts.filter(Boolean).length, 1))) / idf(1)) ** 2;
+    whole += weight;
+    for (const [i, part] of parts.entries()) {
+      shares[i] += part * weight;
+      telling[i] += part * weight ** 2;
+    }
   }
-  whole = Math.max(whole, Math.min(missing, weight(1) ** 2));
-  return shares.map((share) => share / (whole || 1));
+  return shares.map((share, i) => Math.max((share / (whole || 1)) ** 4, telling[i] / (whole || 1)));
+}
+
+/** 1 if a word is among those of a passage, less if only its beginning is. */
+function partOf(joined, keys, starts) {
+  if (keys.some((key) => joined.includes(` ${key} `))) return 1;
+  return starts.some((start) => joined.includes(` ${start}`)) ? BEGINNING : 0;
 }
 
 /** Without case, as Python's `casefold`: "ẞ" is "ss", and "ς" is "σ". */
