@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.bundle import same_space
-from xsent.classification.limit import FAR, Limit, find_limit, held_out
+from xsent.classification.limit import Limit, find_limit, held_out
 from xsent.classification.logistic import Choice, cross_validate, fit_logistic, fit_temperature, log_softmax
 from xsent.errors import FingerprintError
 from xsent.files.atomic import (
@@ -35,8 +35,8 @@ ClassWeight = Literal["balanced"]
 
 _OVERHEAD = 4096  # bytes of an archive without its numbers, at most
 _WORTH = 4  # examples that a description counts as much as; on SIB-200, 2 and 8 are within half a point
-# Of a head without examples: the cosine to the nearest description below which a text is of none of the labels, and the
-# temperature of the cosines. News (SIB-200) and made tickets agree on both.
+# Of a head without examples: the product with the nearest description below which a text is of none of the labels, and
+# the temperature of the cosines. News (SIB-200) and made tickets agree on both.
 _LEAST, _TEMPERATURE = 0.05, 1 / 16
 UNKNOWN = "unknown"  # printed where no label fits
 
@@ -59,9 +59,9 @@ class LinearClassifier:
     #: [K, F], divided by the temperature, so that the softmax gives calibrated probabilities
     weight: NDArray[np.float32]
     bias: NDArray[np.float32]  #: [K], divided by it too
-    #: [K, D], the mean vector of every label's texts at length 1; [0, D] for pairs
+    #: [K, D], for every label the direction that its texts are in, see `Limit`; [0, D] for pairs
     centres: NDArray[np.float32]
-    least: float  #: cosine to the nearest centre below which a text is of none of the labels
+    least: float  #: product with the nearest centre below which a text is of none of the labels
 
     def __repr__(self) -> str:
         kind = "pairs" if self.pairs else "texts"
@@ -131,8 +131,8 @@ class LinearClassifier:
         """Make a head of described labels without training (zero-shot); a few examples refine it.
 
         A text gets the label whose centre is nearest: the mean of the label's descriptions, which counts as much as
-        four examples, and of its examples. It gets none if its cosine to the nearest centre is below 0.05; with
-        examples, below that of 95% of them, held out.
+        four examples, and of its examples. It gets none if its cosine to the nearest centre, less half of the mean
+        cosine to all, is below 0.05; with examples, below that of 95% of them, held out.
 
         Args:
             descriptions: Vectors [m, D] of descriptions in any language, such as "billing: invoices, refunds".
@@ -152,33 +152,32 @@ class LinearClassifier:
         sums = _WORTH * unit_rows(sums).astype(np.float64)
         if not sums.any(axis=1).all():
             raise ValueError(f"the description of {names[int(sums.any(axis=1).argmin())]!r} is empty")
-        least = _LEAST
-        temperature = _TEMPERATURE
         seen = np.asarray(() if examples is None else examples)
         if strange := sorted({*example_labels} - {*names}):
             raise ValueError(f"the label {strange[0]!r} of an example has no description")
         if len(seen) != len(example_labels):
             raise ValueError(f"{len(example_labels):,} labels for {len(seen):,} examples; expected one an example")
+        limit, temperature = Limit.plain(unit_rows(sums), _LEAST), _TEMPERATURE
         if len(seen):
             own = np.array([names.index(label) for label in example_labels])
             units = unit_rows(seen)
             np.add.at(sums, own, units)
-            cosines = held_out(units, own, sums)
-            least = float(np.quantile(cosines.max(axis=1), FAR))
-            temperature = fit_temperature(cosines, own, np.ones(len(own)))
+            rows, cosines = held_out(units, own, sums)
+            limit = Limit.measured(unit_rows(sums), cosines, own[rows])
+            temperature = fit_temperature(cosines, own[rows], np.ones(len(rows)))
         centres = unit_rows(sums)
         return cls(
             fingerprint=fingerprint,
-            dim=rows.shape[-1],
+            dim=centres.shape[-1],
             pairs=False,
             labels=names,
             unknown=_probability(unknown),
             examples=len(seen),
             choice=None,
-            weight=(centres / (temperature * rows.shape[-1] ** 0.5)).astype(np.float32),
+            weight=(centres / (temperature * centres.shape[-1] ** 0.5)).astype(np.float32),
             bias=np.zeros(len(names), np.float32),
-            centres=centres,
-            least=least,
+            centres=limit.centres,
+            least=limit.least,
         )
 
     @property
