@@ -111,9 +111,18 @@ def test_unknown_is_what_is_unsure_or_far_or_has_no_words(head: LinearClassifier
     assert [probability is None for _, probability in head.answers(far)] == [True, True, True, False]
     assert [label is None for label in head.predict(far, unknown=0)] == [False, False, True, False]
     own = [label is None for label in head.predict(vectors[90:])]
+    assert np.mean(own) < 0.02  # fewer: the training texts of a label are as near as translations
+    vectors, labels = make(900)
+    head = LinearClassifier.fit(vectors[:90], labels[:90], fingerprint="abc")
+    own = [label is None for label in head.predict(vectors[90:])]
     assert 0.02 < np.mean(own) < 0.1  # about as often as of the training texts
+    texts = ["...", "\N{THUMBS UP SIGN}" * 3, "2", "A"]  # as in an index, a text without letter or digit is none
+    assert head.predict(np.eye(DIM)[[0, 0, 1, 2]], unknown=0, texts=texts) == [None, None, "money", "weather"]
+    raises(ValueError, "4 texts for 2 vectors", head.predict, np.eye(DIM)[:2], texts=texts)
     pairs = LinearClassifier.fit(vectors.reshape(-1, 2, DIM), labels[::2], fingerprint="abc")
     assert None not in pairs.predict(-vectors.reshape(-1, 2, DIM))
+    known = [label is not None for label in pairs.predict(vectors[:4].reshape(2, 2, DIM), texts=["a", "b", "c", "-"])]
+    assert known == [True, False]
 
 
 def test_what_cannot_be_fitted() -> None:

@@ -70,6 +70,8 @@ def test_a_head_of_english_labels_french_or_unknown(run: Runner, folder: Path, h
     assert (known["label"], known["text"]) == ("animals", "The cat")
     assert (empty["label"], empty["text"], empty["probability"]) == ("unknown", "", None)
     assert run(*predict, file)[1].splitlines()[1] == "unknown\t\t"
+    rubbish = run(*predict, "--unknown", 0, stdin="...\n\N{THUMBS UP SIGN}\N{THUMBS UP SIGN}\n")[1].splitlines()
+    assert [line.split("\t")[:2] for line in rubbish] == [["unknown", ""]] * 2
     assert [line[:8] for line in run(*predict, file, "--unknown", 1)[1].splitlines()] == ["unknown\t", "unknown\t"]
     texts = [f"{text} {number}" for number, text in enumerate(islice(cycle(FRENCH.values()), 300))]
     assert [line.split("\t")[2] for line in run(*predict, write_lines(file, texts))[1].splitlines()] == texts
@@ -103,9 +105,13 @@ def test_evaluate_folders_and_files(run: Runner, folder: Path) -> None:
     assert heading == "Accuracy in %, mean and deviation of 5 seeds:"
     assert columns.split() == ["train", "en", "fr", "mean", "of", "others"]
     assert accuracies.split() == ["en", "100.0", "±0.0", "100.0", "±0.0", "100.0"]
+    unknown = out[out.index("Unknown in %") :].splitlines()
+    assert unknown[1].split()[:4] == ["train", "unknown", "en", "fr"]
+    assert [line.split()[1] for line in unknown[2:4]] == ["lost", "found"]
     assert "label    animals  money  weather" in out and "seeds only draw the folds" in out
     (row,) = rows("--train", "en", "--test", "fr", "--seeds", 2)
     assert (row["train"], row["test"], row["accuracy"], row["accuracies"]) == ("en", "fr", 100, [100, 100])
+    assert 0 <= row["lost"] < row["found"] <= 100
     assert row["confusion"][0] == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
     files = (folder / "en.train.1000", folder / "fr.test")
     code, out, _ = run("classify", "evaluate", *files, "--seeds", 1, "--balanced")

@@ -8,7 +8,15 @@ from commands import raises
 from toy_documents import Letters
 
 from xsent.classification import topics
-from xsent.classification.topics import Cell, Examples, accuracy_rows, confusion_rows, read_examples, transfer
+from xsent.classification.topics import (
+    Cell,
+    Examples,
+    accuracy_rows,
+    confusion_rows,
+    read_examples,
+    transfer,
+    unknown_rows,
+)
 from xsent.errors import DataError
 
 LOWER = Examples("lower", ["a", "b"] * 6, ["aaaax", "bbbby"] * 6)
@@ -80,6 +88,26 @@ def test_transfer_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert cell.confusion.tolist() == [[[0, 0, 1], [0, 1, 0]]]
     assert cell.accuracy == 50
     assert confusion_rows("ab", [cell])[0] == {"label": "a", "a": 0, "b": 0, "unknown": 100}
+
+
+def test_what_is_lost_to_unknown_and_what_is_found() -> None:
+    three = Examples("three", [*"abc"] * 6, ["aaaax", "bbbby", "ccccz"] * 6)
+    # Of a, one is near b and one near nothing; of b, one has no words.
+    other = Examples("other", [*"aaabb"], ["AAAAX", "BBBBY", "QQ", "BBBBY", "..."])
+    _, (same, cell) = transfer(Letters(), {"three": three}, {"three": three, "other": other}, seeds=1)
+    assert (same.lost, same.found) == (0, 100)
+    assert (cell.lost, cell.found) == (40, pytest.approx((200 / 3 + 100) / 2))
+    assert (cell.row()["lost"], cell.row()["found"]) == (cell.lost, cell.found)
+    rows = unknown_rows([same, cell])
+    assert rows == [
+        {"train": "three", "unknown": "lost", "three": 0, "other": 40, "mean of others": 40},
+        {"train": "three", "unknown": "found", "three": 100, "other": cell.found, "mean of others": cell.found},
+    ]
+    _, (two,) = transfer(Letters(), {"lower": LOWER}, {"upper": UPPER}, seeds=1)
+    assert (two.found, [row["unknown"] for row in unknown_rows([two])]) == (None, ["lost"])  # one label would be left
+    pairs = Examples("pairs", ["a", "b"] * 6, ["a", "b"] * 12)
+    _, (cell,) = transfer(Letters(), {"pairs": pairs}, {"pairs": pairs}, seeds=1)
+    assert (cell.lost, cell.found, unknown_rows([cell])) == (None, None, [])
 
 
 def cell(train: str, test: str, *rights: int) -> Cell:

@@ -262,7 +262,7 @@ class Service:
             vectors = vectors.reshape(-1, 2, self.encoder.dim)
         data = [
             {"index": row, "label": label, "probability": probability}
-            for row, (label, probability) in enumerate(head.answers(vectors, unknown=form.unknown))
+            for row, (label, probability) in enumerate(head.answers(vectors, unknown=form.unknown, texts=texts))
         ]
         return self._reply(data, used, head=name)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.bundle import same_space
+from xsent.classification.limit import Limit, find_limit, held_out
 from xsent.classification.logistic import Choice, cross_validate, fit_logistic, fit_temperature, log_softmax
 from xsent.errors import FingerprintError
 from xsent.files.atomic import (
@@ -26,16 +27,16 @@ from xsent.files.atomic import (
     to_json,
 )
 from xsent.similarity import unit_rows
+from xsent.words import has_words
 
 FORMAT_VERSION = 2
 
 ClassWeight = Literal["balanced"]
 
 _OVERHEAD = 4096  # bytes of an archive without its numbers, at most
-_FAR = 0.05  # share of the training texts that are as far from the others as what is unknown
 _WORTH = 4  # examples that a description counts as much as; on SIB-200, 2 and 8 are within half a point
-# Of a head without examples: the cosine to the nearest description below which a text is of none of the labels, and the
-# temperature of the cosines. News (SIB-200) and made tickets agree on both.
+# Of a head without examples: the product with the nearest description below which a text is of none of the labels, and
+# the temperature of the cosines. News (SIB-200) and made tickets agree on both.
 _LEAST, _TEMPERATURE = 0.05, 1 / 16
 UNKNOWN = "unknown"  # printed where no label fits
 
@@ -58,9 +59,9 @@ class LinearClassifier:
     #: [K, F], divided by the temperature, so that the softmax gives calibrated probabilities
     weight: NDArray[np.float32]
     bias: NDArray[np.float32]  #: [K], divided by it too
-    #: [K, D], the mean vector of every label's texts at length 1; [0, D] for pairs
+    #: [K, D], for every label the direction that its texts are in, see `Limit`; [0, D] for pairs
     centres: NDArray[np.float32]
-    least: float  #: cosine to the nearest centre below which a text is of none of the labels
+    least: float  #: product with the nearest centre below which a text is of none of the labels
 
     def __repr__(self) -> str:
         kind = "pairs" if self.pairs else "texts"
@@ -100,9 +101,8 @@ class LinearClassifier:
         weights = np.ones(len(classes)) if class_weight is None else len(classes) / (len(names) * counts[classes])
         choice = cross_validate(features, classes, weights, seed=seed)
         optimum = fit_logistic(features, classes, l2=choice.l2, weights=weights)
-        centres, least = (
-            _centres(features, classes) if rows.ndim == 2 else (np.empty((0, rows.shape[-1]), np.float32), -1.0)
-        )
+        none = Limit(np.empty((0, rows.shape[-1]), np.float32), -1.0)
+        limit = find_limit(unit_rows(rows), classes) if rows.ndim == 2 else none
         return cls(
             fingerprint=fingerprint,
             dim=rows.shape[-1],
@@ -113,8 +113,8 @@ class LinearClassifier:
             choice=choice,
             weight=(optimum.weight / choice.temperature).astype(np.float32),
             bias=(optimum.bias / choice.temperature).astype(np.float32),
-            centres=centres,
-            least=least,
+            centres=limit.centres,
+            least=limit.least,
         )
 
     @classmethod
@@ -131,8 +131,8 @@ class LinearClassifier:
         """Make a head of described labels without training (zero-shot); a few examples refine it.
 
         A text gets the label whose centre is nearest: the mean of the label's descriptions, which counts as much as
-        four examples, and of its examples. It gets none if its cosine to the nearest centre is below 0.05; with
-        examples, below that of 95% of them, held out.
+        four examples, and of its examples. It gets none if its cosine to the nearest centre, less half of the mean
+        cosine to all, is below 0.05; with examples, below that of 95% of them, held out.
 
         Args:
             descriptions: Vectors [m, D] of descriptions in any language, such as "billing: invoices, refunds".
@@ -152,33 +152,32 @@ class LinearClassifier:
         sums = _WORTH * unit_rows(sums).astype(np.float64)
         if not sums.any(axis=1).all():
             raise ValueError(f"the description of {names[int(sums.any(axis=1).argmin())]!r} is empty")
-        least = _LEAST
-        temperature = _TEMPERATURE
         seen = np.asarray(() if examples is None else examples)
         if strange := sorted({*example_labels} - {*names}):
             raise ValueError(f"the label {strange[0]!r} of an example has no description")
         if len(seen) != len(example_labels):
             raise ValueError(f"{len(example_labels):,} labels for {len(seen):,} examples; expected one an example")
+        limit, temperature = Limit.plain(unit_rows(sums), _LEAST), _TEMPERATURE
         if len(seen):
             own = np.array([names.index(label) for label in example_labels])
-            units = unit_rows(seen).astype(np.float64)
+            units = unit_rows(seen)
             np.add.at(sums, own, units)
-            cosines = _held_out(units, own, sums)
-            least = float(np.quantile(cosines.max(axis=1), _FAR))
-            temperature = fit_temperature(cosines, own, np.ones(len(own)))
+            rows, cosines = held_out(units, own, sums)
+            limit = Limit.measured(unit_rows(sums), cosines, own[rows])
+            temperature = fit_temperature(cosines, own[rows], np.ones(len(rows)))
         centres = unit_rows(sums)
         return cls(
             fingerprint=fingerprint,
-            dim=rows.shape[-1],
+            dim=centres.shape[-1],
             pairs=False,
             labels=names,
             unknown=_probability(unknown),
             examples=len(seen),
             choice=None,
-            weight=(centres / (temperature * rows.shape[-1] ** 0.5)).astype(np.float32),
+            weight=(centres / (temperature * centres.shape[-1] ** 0.5)).astype(np.float32),
             bias=np.zeros(len(names), np.float32),
-            centres=centres,
-            least=least,
+            centres=limit.centres,
+            least=limit.least,
         )
 
     @property
@@ -202,27 +201,37 @@ class LinearClassifier:
         """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs."""
         return self._probabilities(self._features(np.asarray(vectors)))
 
-    def predict(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[str | None]:
+    def predict(
+        self, vectors: ArrayLike, *, unknown: float | None = None, texts: Sequence[str] | None = None
+    ) -> list[str | None]:
         """The most probable label of every text, see `predict_proba`.
 
         None if its probability is below `unknown`, by default the value given to `fit`; for a text that is far from all
-        texts of the training, unless `unknown` is given as 0; and for the zero vector, that is a text without words.
+        texts of the training, unless `unknown` is given as 0; and for a text without words.
         """
-        return [label for label, _ in self.answers(vectors, unknown=unknown)]
+        return [label for label, _ in self.answers(vectors, unknown=unknown, texts=texts)]
 
-    def answers(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[tuple[str | None, float | None]]:
+    def answers(
+        self, vectors: ArrayLike, *, unknown: float | None = None, texts: Sequence[str] | None = None
+    ) -> list[tuple[str | None, float | None]]:
         """The label of every text, see `predict`, with the highest probability, None where the labels do not apply.
 
-        They do not apply to a text that is far from all texts of the training, and to one without words.
+        They do not apply to a text that is far from all texts of the training, and to one without words: its vector is
+        zero, or it has neither a letter nor a digit, which only `texts` tell: [n], or both texts of each pair [2n].
         """
         threshold = self.unknown if unknown is None else _probability(unknown)
         rows = np.asarray(vectors)
         features = self._features(rows)
         probabilities = self._probabilities(features)
-        words = np.asarray(rows.any(axis=-1)).reshape(len(rows), 2 if self.pairs else 1)
+        size = 2 if self.pairs else 1
+        words = np.asarray(rows.any(axis=-1)).reshape(len(rows), size)
+        if texts is not None:
+            if len(texts) != words.size:
+                raise ValueError(f"{len(texts):,} texts for {words.size:,} vectors; expected one a vector")
+            words &= np.array([has_words(text) for text in texts], bool).reshape(words.shape)
         applies = np.asarray(words.all(axis=1))
         if len(self.centres) and unknown != 0:
-            applies &= (features @ self.centres.T).max(axis=1) / self.dim**0.5 >= self.least
+            applies &= Limit(self.centres, self.least).fits(features / np.float32(self.dim**0.5))
         highest = probabilities.max(axis=1).tolist()
         return [
             ((self.labels[label] if probability >= threshold else None), probability) if fits else (None, None)
@@ -324,24 +333,6 @@ def _classes(
         lonely = names[counts.argmin()]
         raise ValueError(f"only one example is labelled {lonely!r}; expected at least two a label: add one or drop it")
     return tuple(names), classes, counts
-
-
-def _centres(features: NDArray[np.float64], classes: NDArray[np.int64]) -> tuple[NDArray[np.float32], float]:
-    """The mean of every class at length 1 [K, D], and the cosine that texts of the classes seldom are below.
-
-    It is held out: a text's own class is taken without it.
-    """
-    sums = np.eye(classes.max() + 1)[classes].T @ features
-    nearest = _held_out(features, classes, sums).max(axis=1)[features.any(axis=1)] / features.shape[1] ** 0.5
-    return unit_rows(sums), float(np.quantile(nearest, _FAR)) if len(nearest) else -1.0
-
-
-def _held_out(rows: NDArray[np.float64], classes: NDArray[np.int64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Products of rows [n, D] with the centres of the sums [K, D]; a row's own centre is taken without it."""
-    products: NDArray[np.float64] = rows @ unit_rows(sums).T
-    own = unit_rows(sums[classes] - rows)
-    products[np.arange(len(classes)), classes] = (rows * own).sum(axis=1)
-    return products
 
 
 def _probability(value: float) -> float:

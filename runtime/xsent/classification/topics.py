@@ -16,12 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.classification.classifier import UNKNOWN, ClassWeight, LinearClassifier
+from xsent.classification.limit import Limit, find_limit
 from xsent.cli.terminal import Progress
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files.tables import read_rows, refuse_table
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
+from xsent.similarity import unit_rows
+from xsent.words import has_words
 
 # Names of MLDoc, and those with a folder for each language. The protocol uses the smallest of MLDoc's training files.
 TRAIN_FILES = ("{}.train.1000", "{}/train.tsv")
@@ -65,6 +68,11 @@ class Cell:
     test: str  # name of the test set
     # for every seed the number of examples of a label (row) that got a label (column), or none (last column)
     confusion: NDArray[np.int64]  # [S, K, K + 1]
+    # In per cent, at the default limit, which does not depend on the seed; None for pairs, which have no limit.
+    lost: float | None = None  # share of the examples that are "unknown"
+    # mean over the labels of the share of its examples that are "unknown" to heads trained without it; None too if less
+    # than two labels are left
+    found: float | None = None
 
     @property
     def accuracies(self) -> NDArray[np.float64]:
@@ -86,7 +94,8 @@ class Cell:
     def row(self) -> dict[str, object]:
         """All figures, for JSON."""
         scores = {"accuracy": self.accuracy, "deviation": self.deviation, "accuracies": self.accuracies.tolist()}
-        return {"train": self.train, "test": self.test, **scores, "confusion": self.confusion.tolist()}
+        unknown = {"lost": self.lost, "found": self.found}
+        return {"train": self.train, "test": self.test, **scores, **unknown, "confusion": self.confusion.tolist()}
 
 
 def read_examples(source: str | Path, columns: Sequence[str] | None = None, *, quotes: bool = True) -> Examples:
@@ -151,7 +160,10 @@ def transfer(
                 ]
             except ValueError as error:
                 raise DataError(f"{examples.source}: {error}") from error
-            cells += [Cell(source, name, _confusion(heads, test[name], encoded[name])) for name in test]
+            limits = _limits(vectors, examples.labels)
+            for name, one in test.items():
+                confusion = _confusion(heads, one, encoded[name])
+                cells.append(Cell(source, name, confusion, *_unknown(limits, one, encoded[name])))
     return labels, cells
 
 
@@ -177,6 +189,21 @@ def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
         if others := [cell.accuracy for cell in cells if cell.train == name != cell.test]:
             row["mean of others"] = float(np.mean(others))
     return list(rows.values())
+
+
+def unknown_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
+    """The shares of "unknown" in per cent: of each training set a row of what is lost, and one of what is found."""
+    rows = []
+    for train in dict.fromkeys(cell.train for cell in cells):
+        for kind in ("lost", "found"):
+            shares = {cell.test: getattr(cell, kind) for cell in cells if cell.train == train}
+            known = {test: share for test, share in shares.items() if share is not None}
+            row: dict[str, object] = {"train": train, "unknown": kind, **known}
+            if others := [share for test, share in known.items() if test != train]:
+                row["mean of others"] = float(np.mean(others))
+            if known:
+                rows.append(row)
+    return rows
 
 
 def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, object]]:
@@ -209,5 +236,32 @@ def _confusion(heads: Sequence[LinearClassifier], examples: Examples, vectors: N
     counts = np.zeros((len(heads), len(index) - 1, len(index)), np.int64)
     gold = [index[label] for label in examples.labels]
     for count, head in zip(counts, heads, strict=True):
-        np.add.at(count, (gold, [index[label] for label in head.predict(vectors, unknown=0)]), 1)
+        np.add.at(count, (gold, [index[label] for label in head.predict(vectors, unknown=0, texts=examples.texts)]), 1)
     return counts
+
+
+def _limits(vectors: NDArray[Any], labels: Sequence[str]) -> dict[str | None, Limit]:
+    """The limit of heads trained on examples with all labels (None), and without each of them; none for pairs."""
+    if vectors.ndim != 2:
+        return {}
+    units = unit_rows(vectors)
+    names, classes = np.unique(labels, return_inverse=True)
+    limits: dict[str | None, Limit] = {None: find_limit(units, classes)}
+    for left_out, name in enumerate(names.tolist() if len(names) > 2 else []):
+        rest = classes != left_out
+        limits[name] = find_limit(units[rest], np.unique(classes[rest], return_inverse=True)[1])
+    return limits
+
+
+def _unknown(
+    limits: Mapping[str | None, Limit], examples: Examples, vectors: NDArray[Any]
+) -> tuple[float | None, float | None]:
+    """What is lost and what is found, see `Cell`."""
+    if None not in limits:
+        return None, None
+    units = unit_rows(vectors)
+    words = units.any(axis=1) & np.array([has_words(text) for text in examples.texts])
+    far = {name: ~(words & limit.fits(units)) for name, limit in limits.items()}
+    labels = np.array(examples.labels)
+    shares = [far[name][labels == name].mean() for name in {*examples.labels} & {*far}]
+    return 100 * float(far[None].mean()), 100 * float(np.mean(shares)) if shares else None

@@ -117,7 +117,8 @@ def predict(
 ) -> None:
     """Print label, probability and text of every line, in constant memory; with --id the id comes first.
 
-    A text that is far from all texts of the training is unknown, and so is an empty line; neither has a probability.
+    A text that is far from all texts of the training is unknown, and so is one without letters or digits; neither has a
+    probability.
     """
     from xsent.classification.classifier import LinearClassifier
     from xsent.encoder import SentenceEncoder
@@ -154,8 +155,19 @@ def evaluate(
     seeds: Annotated[int, typer.Option(min=1, help="Heads a training set.")] = 5,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Measure accuracy within and across languages over five seeds, with a confusion table."""
-    from xsent.classification.topics import SEEDS_NOTE, accuracy_rows, confusion_rows, read_examples, transfer
+    """Measure accuracy within and across languages over five seeds, and what is unknown, with a confusion table.
+
+    Of texts that have a label some are "unknown" and so lost; of texts whose label was left out of the training some
+    are found to be of none of the others.
+    """
+    from xsent.classification.topics import (
+        SEEDS_NOTE,
+        accuracy_rows,
+        confusion_rows,
+        read_examples,
+        transfer,
+        unknown_rows,
+    )
     from xsent.open_model import open_model
 
     encoder = open_model(model, layers, threads)
@@ -168,8 +180,10 @@ def evaluate(
     report |= {"labels": labels, "rows": [cell.row() for cell in cells], "note": SEEDS_NOTE}
     accuracies = format_table(accuracy_rows(cells))
     confusion = format_table(confusion_rows(labels, cells))
+    unknown = unknown_rows(cells)
+    limit = f"Unknown in %, of texts with a label, and of those whose label was left out:\n{format_table(unknown)}\n\n"
     text = (
-        f"Accuracy in %, mean and deviation of {seeds} seeds:\n{accuracies}\n\n"
+        f"Accuracy in %, mean and deviation of {seeds} seeds:\n{accuracies}\n\n{limit if unknown else ''}"
         f"Where the examples of a label went, in %, over all of these tests:\n{confusion}\n\n{SEEDS_NOTE}"
     )
     print_result(report, text, as_json=as_json)
@@ -277,7 +291,7 @@ def _label(
     while block := list(islice(stream, _BLOCK)):
         rows = np.stack([vector for _, vector in block]).reshape(shape)
         kept = [line for (line, _), _ in block[:: 2 if head.pairs else 1]]
-        answers = head.answers(rows, unknown=unknown)
+        answers = head.answers(rows, unknown=unknown, texts=[text for line in kept for text in line])
         yield from ((texts, label, probability) for texts, (label, probability) in zip(kept, answers, strict=True))
 
 

@@ -1,14 +1,17 @@
 // A head of labels without training, as `LinearClassifier.from_descriptions` makes it: a text gets the label whose centre
-// is nearest, or none if it is near no centre.
+// is nearest, or none if it is near no centre. xsent/classification/limit.py says why the limit is as it is.
 
 import { cosine } from "./model.js";
 
 const WORTH = 4; // examples that a description counts as much as
 const FAR = 0.05; // share of the examples that are as far from the others as what is of no label
-const LEAST = 0.05; // without so many examples: the cosine to the nearest centre below which a text is of no label
+const COMMON = 0.5; // share of the mean cosine to all centres that is taken off
+const SAME = 0.7; // cosine of two examples from which they say the same
+const TINY = 1e-3;
+const LEAST = 0.05; // without so many examples: the product to the nearest centre below which a text is of no label
 const TEMPERATURE = 1 / 16; // and of the cosines
 
-/** @typedef {{centres: Float32Array[], least: number, temperature: number}} Head */
+/** @typedef {{centres: Float32Array[], widths: number[], least: number, temperature: number}} Head */
 
 /** @param {{description?: Float32Array, examples: Float32Array[]}[]} labels @returns {Head} */
 export function headOf(labels) {
@@ -16,22 +19,51 @@ export function headOf(labels) {
   const centres = sums.map(unit);
   const own = labels.flatMap(({ examples }, k) => examples.map(() => k));
   // Fewer examples do not tell what 95% of texts are like: a single one would make nearly all others unknown.
-  if (own.length + 1 < 1 / FAR) return { centres, least: LEAST, temperature: TEMPERATURE };
+  if (own.length + 1 < 1 / FAR) {
+    return { centres, widths: centres.map(() => 1), least: LEAST, temperature: TEMPERATURE };
+  }
   const examples = labels.flatMap((label) => label.examples);
   const heldOut = examples.map((vector, i) => {
-    const without = unit(sums[own[i]].map((value, d) => value - vector[d])); // its own centre is taken without it
-    return centres.map((centre, k) => cosine(vector, k === own[i] ? without : centre));
+    const without = centreWithout(sums[own[i]], labels[own[i]].examples, vector);
+    return centres.map((centre, k) => (k !== own[i] ? cosine(vector, centre) : without ? cosine(vector, without) : SAME));
   });
-  const least = quantile(heldOut.map((cosines) => Math.max(...cosines)), FAR);
-  return { centres, least, temperature: fitTemperature(heldOut, own) };
+  const widths = widthsOf(heldOut.map(apart), own, centres.length);
+  const nearest = heldOut.map((cosines) => Math.max(...apart(cosines).map((value, k) => value / widths[k])));
+  const least = Math.min(Math.max(quantile(nearest, FAR), -1), 1);
+  return { centres, widths, least, temperature: fitTemperature(heldOut, own) };
+}
+
+/** The centre of a label without a text and those that say the same; undefined if nothing is left. */
+function centreWithout(sum, examples, vector) {
+  const rest = Float64Array.from(sum);
+  for (const other of examples) {
+    if (cosine(vector, other) >= SAME) for (let d = 0; d < rest.length; d++) rest[d] -= other[d];
+  }
+  return Math.hypot(...rest) > TINY ? unit(Float32Array.from(rest)) : undefined;
+}
+
+/** Cosines without a part of what they have in common. */
+function apart(cosines) {
+  const mean = cosines.reduce((sum, value) => sum + value, 0) / cosines.length;
+  return cosines.map((value) => value - COMMON * mean);
+}
+
+/** How near each label its own texts are, in proportion to all. */
+function widthsOf(products, own, size) {
+  const usual = Math.max(products.reduce((sum, row, i) => sum + row[own[i]], 0) / own.length, TINY);
+  return Array.from({ length: size }, (_, k) => {
+    const rows = products.filter((_, i) => own[i] === k);
+    const sum = rows.reduce((total, row) => total + row[k], 0);
+    return Math.max((sum + WORTH * usual) / (rows.length + WORTH) / usual, 1 / WORTH);
+  });
 }
 
 /** The number of the label, -1 for none, and the highest probability. @param {Head} head @param {Float32Array} vector */
-export function answer({ centres, least, temperature }, vector) {
+export function answer({ centres, widths, least, temperature }, vector) {
   const cosines = centres.map((centre) => cosine(vector, centre));
-  const highest = Math.max(...cosines);
   const shares = softmax(cosines, 1 / temperature);
-  return { label: highest < least ? -1 : cosines.indexOf(highest), share: Math.max(...shares) };
+  const fits = Math.max(...apart(cosines).map((value, k) => value / widths[k])) >= least;
+  return { label: fits ? cosines.indexOf(Math.max(...cosines)) : -1, share: Math.max(...shares) };
 }
 
 function sumOf(description, examples) {
