@@ -80,14 +80,15 @@ def zero_shot(
                 code: 100 * np.mean([np.mean(answers(head, test, unknown=0) == test.labels) for head in heads])
                 for code, test in tests.items()
             }
-            none = [np.mean(missing(ways[way], drawn[0], everything, label)) for label in DESCRIPTIONS]
+            none = [np.mean(missing(ways[way], one, everything, label)) for one in drawn for label in DESCRIPTIONS]
+            lost = [np.mean(answers(head, everything) == "") for head in heads]
             rows.append(
                 {
                     "examples a label": number,
                     "labels by": way,
                     "en": float(right[ENGLISH]),
                     "others": float(np.mean([share for code, share in right.items() if code != ENGLISH])),
-                    "lost": float(100 * np.mean(answers(heads[0], everything) == "")),
+                    "lost": float(100 * np.mean(lost)),
                     "none": float(100 * np.mean(none)),
                 }
             )
