@@ -170,7 +170,8 @@ def _measure(
 def _measure_pool(ways: Mapping[str, Rank], tests: Mapping[str, tuple[Queries, Passages]]) -> dict[str, Figures]:
     """Per cent of first hits, among the passages of all languages, in the language of the query."""
     every = [passages for _, passages in tests.values()]
-    ids, texts = ([item for one in every for item in column(one)] for column in (lambda p: p.ids, lambda p: p.texts))
+    ids = [id for passages in every for id in passages.ids]
+    texts = [text for passages in every for text in passages.texts]
     pool = Passages(ids, texts, np.concatenate([passages.vectors for passages in every]))
     languages = [language for language, (_, passages) in tests.items() for _ in passages.ids]
     having = Counter(pool.ids)
