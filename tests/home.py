@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-REAL = Path.home()
+REAL = Path(os.environ.setdefault("XSENT_REAL_HOME", str(Path.home())))  # workers inherit it
 _XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
 # What other programs write at any time.
 _BUSY = re.compile(r"history|viminfo|lesshst|wget-hsts|authority|session|\.sw.$|\.tmp$", re.IGNORECASE)

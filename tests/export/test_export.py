@@ -100,7 +100,7 @@ FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
 
 def test_ctrl_c_leaves_nothing_behind(checkpoint: Checkpoint, tmp_path: Path) -> None:
     steps = "_export.graph.ExternalFile.write", "_export.parity.measure_parity", "_export.export.verify"
-    for step in (*steps, ".files.atomic.replace_folder"):
+    for step in (*steps, ".files.atomic.put_in_place"):
         with mock.patch(f"xsent{step}", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
             export(checkpoint, tmp_path / "out")
         assert not list(tmp_path.iterdir())

@@ -73,7 +73,7 @@ def test_a_checkpoint_is_opened_as_an_encoder(trained: Path) -> None:
 def test_killed_in_both_stages_a_training_on_two_threads_resumes_to_the_bit(tmp_path: Path) -> None:
     trained = train(write_toy_recipe(tmp_path, FEWER_STEPS), tmp_path / "whole", threads=2)
     recipe, run = write_toy_recipe(tmp_path, FEWER_STEPS, minutes=0), tmp_path / "run"
-    for stage, steps, write in (("table", 20, 100), ("layers", 12, 600)):
+    for stage, steps, write in (("table", 20, 150), ("layers", 12, 600)):
         kill_in_the_middle(arguments(recipe, run, threads=2), run, stage, steps, write=write)
     assert_same_weights(train(recipe, run, threads=2), trained)
 

@@ -340,18 +340,23 @@ def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None
 @contextmanager
 def _growing(partial: Path, path: Path, *, anew: bool) -> Iterator[None]:
     """Lock the folder of a new index, which will be at `path`; after an error keep it only if something is saved."""
-    partial.mkdir(0o700, exist_ok=True)
-    keep_permissions(partial, path)
-    with only_writer(partial):
-        try:
-            if anew or not has_index(partial):
-                for left in partial.iterdir():
-                    left.unlink()
-            yield
-        except BaseException:
-            if not _is_kept(partial):
-                shutil.rmtree(partial)
-            raise
+    try:
+        partial.mkdir(0o700, exist_ok=True)
+        keep_permissions(partial, path)
+        with only_writer(partial):
+            try:
+                if anew or not has_index(partial):
+                    for left in partial.iterdir():
+                        left.unlink()
+                yield
+            except BaseException:
+                if not _is_kept(partial):
+                    shutil.rmtree(partial)
+                raise
+    except KeyboardInterrupt:
+        with suppress(OSError):  # it is empty only if this process has just made it
+            partial.rmdir()
+        raise
 
 
 def _is_kept(partial: Path) -> bool:
