@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-REAL = Path(os.environ.setdefault("XSENT_REAL_HOME", str(Path.home())))  # workers inherit it
+_WORKER = "PYTEST_XDIST_WORKER" in os.environ  # it inherits what is set here
+REAL = Path(os.environ["XSENT_REAL_HOME"]) if _WORKER else Path.home()
 _XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
 # What other programs write at any time.
 _BUSY = re.compile(r"history|viminfo|lesshst|wget-hsts|authority|session|\.sw.$|\.tmp$", re.IGNORECASE)
@@ -76,7 +77,8 @@ def _remove(folder: Path, process: int) -> None:
 
 
 _BEFORE = None
-if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker inherits what is set here
+if not _WORKER:
+    os.environ["XSENT_REAL_HOME"] = str(REAL)
     _BEFORE = listing(REAL)
     _move()
 
