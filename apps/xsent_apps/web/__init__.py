@@ -12,6 +12,7 @@ from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files as resources
 from io import BufferedReader, BytesIO
 from pathlib import Path, PurePosixPath
 from threading import Lock
@@ -33,6 +34,7 @@ FILES_JSON = "files.json"  # the service worker keeps every file in it for offli
 # Files of a bundle that the page reads; the card names the model's licence. Files of other backends are left out.
 MODEL_FILES = ("sentencepiece.model", "model.onnx", "embeddings.bin", "weights.bin", "README.md")
 MANIFEST = "xsent.json"
+FUNCTION_WORDS = "function_words.json"  # of the runtime
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -126,6 +128,7 @@ class Site:
         if "index.html" not in names:
             raise DataError(f"{STATIC}: the page is not there; install xsent again")
         files = {name: File.of(STATIC / name) for name in names}
+        files[FUNCTION_WORDS] = File.of(Path(str(resources("xsent") / FUNCTION_WORDS)))
         for name in (MANIFEST, *MODEL_FILES):
             if name == MANIFEST or name in bundle.files:
                 files[f"model/{name}"] = File.of(bundle.path / name)

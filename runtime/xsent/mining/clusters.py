@@ -93,14 +93,15 @@ def cluster(
 def without_background(vectors: ArrayLike, texts: Sequence[str] | None = None) -> Floats:
     """Vectors [n, D] as `cluster` compares them: of length 1, without what all of them, and those of a language, share.
 
-    Vectors that are zero, or that equal the background, become zero.
+    Vectors that are zero or equal the background become zero, and those of texts without letters and digits.
     """
     vectors = np.asanyarray(vectors)
     languages = _languages(texts, len(vectors))
-    rows = unit_rows(vectors)
-    drawn = _drawn(np.flatnonzero(rows.any(axis=1)))
-    rest = _without(rows, languages, _backgrounds(rows[drawn], languages[drawn]))
-    rest[~rows.any(axis=1)] = 0
+    present = _present(vectors, texts)
+    rows = unit_rows(vectors[present])
+    drawn = np.searchsorted(present, _drawn(present))
+    rest = np.zeros(vectors.shape, np.float32)
+    rest[present] = _without(rows, languages[present], _backgrounds(rows[drawn], languages[present[drawn]]))
     return rest
 
 

@@ -56,6 +56,7 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
     everywhere = {language: Counter[str]() for language in total}
     for language, found in zip(languages, words, strict=True):
         everywhere[language].update(found.keys())
+    spelling = {key: word for found in words for key, word in found.items()}
     rarity = Tokenizer(builtin_path() / TOKENIZER).rarity
     names = []
     for number in range(clusters.count):
@@ -64,7 +65,8 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
         rows = [row for row in members if languages[row] == language]
         here = [words[row] for row in rows]
         weights = {
-            key: sqrt(rarity((key,))) * _weight(share, everywhere[language][key] / total[language])
+            key: sqrt(_ASIAN.match(key) is not None or rarity(_keys(spelling[key])))
+            * _weight(share, everywhere[language][key] / total[language])
             for key, share in _shares(here, clusters.cosines[rows].tolist()).items()
         }
         spelled = tuple(_spelled(key, here) for key in _best(weights))
@@ -73,21 +75,21 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
 
 
 def _telling_words(text: str) -> dict[str, str]:
-    """The words of a text that may name a cluster, as it spells them, by their keys."""
+    """The words of a text that may name a cluster, as it spells them, by their first keys."""
     found: dict[str, str] = {}
     for word in _WORD.findall(text):
-        if key := _key(word):
-            found.setdefault(key, word)
+        if keys := _keys(word):
+            found.setdefault(keys[0], word)
     return found
 
 
 @lru_cache(maxsize=1 << 14)
-def _key(word: str) -> str:
-    """What spellings of a word have in common; empty for one that names no cluster."""
+def _keys(word: str) -> tuple[str, ...]:
+    """The keys of a word, as `word_keys` has them; none if it names no cluster. One in signs is whole, not in pairs."""
     if _ASIAN.match(word):
-        return word
-    key = next(word_keys(word), ("",))[0]
-    return "" if len(key) < _SHORTEST or is_function_word(word) else key
+        return (word,)
+    keys = next(word_keys(word), ("",))
+    return () if len(keys[0]) < _SHORTEST or is_function_word(word) else keys
 
 
 def _language(languages: Iterable[str]) -> str:
