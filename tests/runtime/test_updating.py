@@ -71,6 +71,19 @@ def test_a_passage_is_found_by_its_context_too(path: Path, encoder: SentenceEnco
     SearchIndex(path).verify()
 
 
+def test_the_folders_of_a_document_count_as_words_only(path: Path, encoder: SentenceEncoder) -> None:
+    names = ("Recipes/Soups/onion.md", "Work/onion.md", "/home/recipes/onion.md")
+    update_index(path, [Document(name, "1", [(1, "blue-otter")]) for name in names], encoder)
+    index = SearchIndex(path)
+    (found,) = index.search(encoder, ["recipes otter"])
+    assert [hit.source for hit in found] == [*names] and found[0].score > found[1].score == found[2].score
+    assert found[0].context == ""
+    (found,) = index.search(encoder, ["recipes otter"], words=False)
+    assert len({hit.score for hit in found}) == 1
+    update_index(path, [], encoder, remove=names[:1])
+    SearchIndex(path).verify()
+
+
 PASSAGES = st.lists(st.integers(0, 99).map(str) | st.just(""), max_size=4)
 OPERATIONS = st.lists(st.tuples(st.sampled_from("abcd"), PASSAGES, st.booleans()), max_size=12)
 

@@ -30,7 +30,7 @@ from xsent.words import beginning, joined_keys, word_keys
 _DATABASE = "passages-*.db"  # a new name for each index: SQLite would take the journal of another one for its own
 _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last is of version 5
 
-VERSION = 6
+VERSION = 7
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
 _FIRST, _AMONG = "rowid < ? ORDER BY rowid LIMIT ?", "rowid IN (SELECT value FROM json_each(?))"
@@ -86,6 +86,15 @@ class Passage(NamedTuple):
         """A passage with its digest."""
         content = "\n".join((source, str(line), text, context, id)).encode() + vector
         return cls(source, line, text, context, id, hashlib.blake2b(content, digest_size=16).digest())
+
+
+def passage_keys(source: str, context: str, text: str) -> str:
+    """The keys of the words that find a passage: those of its text, of its context, and of the folders of its source.
+
+    The folders of an absolute path do not count: they say where a person keeps files, not what is in them.
+    """
+    folders = "" if source.startswith("/") else source.rpartition("/")[0]
+    return joined_keys(f"{folders} {context} {text}")
 
 
 class StoredDocument(NamedTuple):
@@ -231,7 +240,7 @@ class IndexDatabase:
         passages = self._read("SELECT ifnull(max(row), -1) FROM passages")[0][0]
         for first in range(0, passages + 1, _TALLIED):
             for row, passage in self.passages(first, _TALLIED).items():
-                for key in set(joined_keys(f"{passage.context} {passage.text}").split()):
+                for key in set(passage_keys(passage.source, passage.context, passage.text).split()):
                     expected.add(key.encode()[:_LONGEST_KEY], row)
         self._read("CREATE VIRTUAL TABLE IF NOT EXISTS temp.keys USING fts5vocab(main, words, instance)")
         found = _Tally()
@@ -354,9 +363,10 @@ class IndexDatabase:
 
     def _write_words(self, statement: str, first: int, last: int = _LAST) -> None:
         """Add or drop the words of passages; not by a function of SQL, which would swallow Ctrl-C."""
-        query = "SELECT row, context || ' ' || text FROM passages WHERE row BETWEEN ? AND ?"
+        query = "SELECT row, source, context, text FROM passages WHERE row BETWEEN ? AND ?"
         found = self._connection.execute(query, (first, last))
-        self._connection.executemany(statement, ((row, joined_keys(str(text))) for row, text in found))
+        keys = ((row, passage_keys(*map(str, columns))) for row, *columns in found)
+        self._connection.executemany(statement, keys)
 
     def _remove(self, name: str, unless_first: int = -1) -> None:
         """Remove a document, unless its first row is the one given: then the new passages continue it."""

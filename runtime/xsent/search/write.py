@@ -58,7 +58,7 @@ _COMPLETE = "complete, there is nothing to resume"
 class Document:
     """A unit that is indexed, replaced and removed as a whole, such as a file."""
 
-    name: str  #: the `source` of its hits
+    name: str  #: the `source` of its hits; the folders in a relative path count as words of all its passages
     stamp: str  #: anything that changes with the document, such as its time and size
     #: Line, from 1, and text; a third item says what the text is about, such as the headings above it. It counts in
     #: vector and words, and stands in `Hit.context`.
