@@ -22,11 +22,11 @@ import typer
 from numpy.typing import NDArray
 
 from xsent import SentenceEncoder
-from xsent.cli.terminal import Progress
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error, read_json, sweep, to_json
 from xsent.files.tables import TextSource
 from xsent.files.vectors import check_same_job
+from xsent.progress import Progress
 
 with require_extra("ray"):
     import pyarrow

@@ -22,13 +22,13 @@ from typing import Annotated, Any
 import typer
 
 from xsent.bundle import builtin_path
-from xsent.classification.topics import ENGLISH, transfer_from_english
 from xsent.cli.options import split_names
 from xsent.cli.terminal import one_line_errors
 from xsent.cpu import processor_name
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.judgements import sts
 from xsent.evaluation.result import Evaluation
+from xsent.evaluation.topics import ENGLISH, transfer_from_english
 from xsent.evaluation.translation import tatoeba, xsr
 from xsent.files.atomic import atomic_file, remove_folder
 from xsent.files.text import read_lines

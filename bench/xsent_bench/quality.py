@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.classification.topics import COLUMNS, ENGLISH, read_examples, transfer_from_english
 from xsent.encoder import EncodeOptions, SentenceEncoder
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.judgements import sts
 from xsent.evaluation.retrieval import retrieval
+from xsent.evaluation.topics import COLUMNS, ENGLISH, read_examples, transfer_from_english
 from xsent.evaluation.translation import DIRECTIONS, space, tatoeba, xsim
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode

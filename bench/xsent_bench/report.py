@@ -12,8 +12,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from xsent.classification.topics import ENGLISH
 from xsent.errors import DataError
+from xsent.evaluation.topics import ENGLISH
 from xsent.files.atomic import atomic_file
 from xsent_bench import OURS, plots
 from xsent_bench.plots import USUAL, Plot

@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from xsent.bundle import TABLE, TOKENIZER, WEIGHTS
-from xsent.classification.topics import (
+from xsent.cli.terminal import format_table
+from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError
+from xsent.evaluation import PROTOCOLS, as_stored
+from xsent.evaluation.topics import (
     COLUMNS,
     ENGLISH,
     SEEDS_NOTE,
@@ -16,10 +20,6 @@ from xsent.classification.topics import (
     transfer_from_english,
     unknown_rows,
 )
-from xsent.cli.terminal import format_table
-from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError
-from xsent.evaluation import PROTOCOLS, as_stored
 from xsent.open_model import SupportsEncode
 from xsent_export.options import BundleSpec, ExportOptions
 from xsent_export.parity import Parity

@@ -15,7 +15,7 @@ import pytest
 from commands import Runner, assert_refused, file_names, raises, write_lines
 
 from xsent import DataError, FingerprintError
-from xsent.cli.terminal import Progress
+from xsent.progress import Progress
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

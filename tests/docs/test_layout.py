@@ -26,6 +26,7 @@ APPS_FROM_RUNTIME = {
     "xsent.files.vectors",
     "xsent.cli.terminal",
     "xsent.cli.options",
+    "xsent.progress",
 }
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 OPTIONAL = {  # one module each may import an optional package
@@ -69,6 +70,8 @@ def test_imports_point_towards_the_runtime_and_no_pickle_is_loaded() -> None:
         top = {name.split(".")[0] for name in modules}
         assert not top & FORBIDDEN, module
         if room == "xsent":
+            above = {other for other in modules if other.startswith("xsent.cli")}
+            assert not above or module.startswith("xsent.cli"), f"{module} imports the command line"
             known = RUNTIME_THIRD_PARTY | OPTIONAL.get(module, set())
             assert top - set(sys.stdlib_module_names) - {"xsent"} <= known and not top & NETWORK, module
 

@@ -40,7 +40,7 @@ import xsent_export.cli
 import xsent_train.cli
 from xsent import DataError, LinearClassifier, SearchIndex, SentenceEncoder
 from xsent.bundle import builtin_path, compute_fingerprint
-from xsent.classification.topics import read_examples
+from xsent.evaluation.topics import read_examples
 from xsent.files.tables import TextSource
 from xsent.files.text import read_fields, read_lines
 from xsent.files.vectors import VectorMeta, open_vectors, vector_file

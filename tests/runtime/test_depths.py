@@ -16,10 +16,11 @@ from conftest import sentences
 from trainings import export_command
 
 from xsent import Document, DocumentEncoder, FingerprintError, LinearClassifier, SearchIndex
-from xsent.bundle import Bundle, compute_fingerprint, same_space
+from xsent.bundle import Bundle, compute_fingerprint
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BackendError, BundleError, DataError
 from xsent.files import vectors as vector_output
+from xsent.fingerprint import same_space
 from xsent.precision import pack_signs
 from xsent.search.write import build_index, extend_index, update_index
 from xsent.similarity import unit_rows

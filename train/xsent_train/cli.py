@@ -17,9 +17,10 @@ import typer
 
 from xsent.backends.threads import available_cpus
 from xsent.cli.options import CONTEXT, JsonOption, Program, split_names
-from xsent.cli.terminal import Progress, format_table, print_json
+from xsent.cli.terminal import format_table, print_json
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
+from xsent.progress import Progress
 from xsent_train.data.filtering import LEFT_OUT, Rules, Tally, judge
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import Progress, format_table, known_total, print_result, row_output
+from xsent.cli.terminal import format_table, print_result, row_output
 from xsent.files.tables import TextSource, place_of, read_pairs
+from xsent.progress import Progress, known_total
 
 if TYPE_CHECKING:
     from xsent.classification.classifier import ClassWeight, LinearClassifier
@@ -64,8 +65,8 @@ def fit(
 ) -> None:
     """Fit a head; cross-validation chooses its regularisation and calibrates its probabilities."""
     from xsent.classification.classifier import LinearClassifier, head_files
-    from xsent.classification.topics import read_examples
     from xsent.encoder import SentenceEncoder
+    from xsent.evaluation.topics import read_examples
 
     head_files(head, new=not force)
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
@@ -160,7 +161,7 @@ def evaluate(
     Of texts that have a label some are "unknown" and so lost; of texts whose label was left out of the training some
     are found to be of none of the others.
     """
-    from xsent.classification.topics import (
+    from xsent.evaluation.topics import (
         SEEDS_NOTE,
         accuracy_rows,
         confusion_rows,
@@ -222,8 +223,8 @@ def zero_shot(
     A text that is far from all descriptions is unknown: it is of none of the labels.
     """
     from xsent.classification.classifier import LinearClassifier, head_files
-    from xsent.classification.topics import read_examples
     from xsent.encoder import SentenceEncoder
+    from xsent.evaluation.topics import read_examples
 
     if head is not None:
         head_files(head, new=not force)
@@ -299,7 +300,7 @@ def _files(
     data: list[Path], train: list[str] | None, test: list[str] | None, known: Collection[str]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """Training files and test files by name: from a folder, or the first file and the others."""
-    from xsent.classification.topics import TEST_FILES, TRAIN_FILES, topic_files
+    from xsent.evaluation.topics import TEST_FILES, TRAIN_FILES, topic_files
 
     if data[0].is_dir():
         if len(data) > 1:

@@ -96,9 +96,9 @@ def _encode_here(
     force: bool,
 ) -> None:
     """The local engine; settings are those of `SentenceEncoder.encode_iter`."""
-    from xsent.cli.terminal import Progress, known_total
     from xsent.files.text import file_state
     from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput, vector_file
+    from xsent.progress import Progress, known_total
 
     id = source.id
     if id and output is not None and output.suffix in (".npy", ".f32"):

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import Progress, format_table, row_output
+from xsent.cli.terminal import format_table, row_output
 from xsent.errors import DataError
 from xsent.files.tables import TextSource, place_of, read_pairs
+from xsent.progress import Progress
 
 if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder

@@ -11,12 +11,12 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from xsent.bundle import split_depth
-from xsent.cli.terminal import Progress
 from xsent.documents.space import Density, DocumentSpace, LanguageSpace, LanguageSurvey, RankChoice, choose_rank, survey
 from xsent.encoder import OnLong
 from xsent.errors import require_extra, whole_number
+from xsent.fingerprint import split_depth
 from xsent.precision import Vectors
+from xsent.progress import Progress
 from xsent.similarity import Floats
 
 TextOrSentences = str | Sequence[str]  # of one document

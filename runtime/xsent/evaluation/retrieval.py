@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.cli.terminal import Progress
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages
 from xsent.files.text import read_fields
 from xsent.open_model import SupportsEncode
+from xsent.progress import Progress
 from xsent.search.index import SearchIndex
 from xsent.search.store import IndexState
 from xsent.search.write import IndexWriter

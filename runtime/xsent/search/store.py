@@ -21,9 +21,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xsent.bundle import same_space, split_depth
 from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import open_to_write, permissions_within, refuse_links
+from xsent.fingerprint import same_space, split_depth
 from xsent.search.rows import VECTORS
 from xsent.words import beginning, joined_keys, word_keys
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from xsent.cli.terminal import Progress, known_total
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files.atomic import (
@@ -33,6 +32,7 @@ from xsent.files.atomic import (
 from xsent.files.tables import Text
 from xsent.files.text import LineDigest
 from xsent.precision import Vectors
+from xsent.progress import Progress, known_total
 from xsent.search.index import SearchIndex
 from xsent.search.rows import STORED, VECTORS, check_length
 from xsent.search.store import (
