@@ -15,14 +15,22 @@ from commands import Runner, assert_refused, edit_json, flip_byte, raises, write
 from conftest import sentences
 from trainings import export_command
 
-from xsent import Document, DocumentEncoder, FingerprintError, LinearClassifier, SearchIndex
+from xsent import (
+    Document,
+    DocumentEncoder,
+    FingerprintError,
+    LinearClassifier,
+    SearchIndex,
+    build_index,
+    extend_index,
+    update_index,
+)
 from xsent.bundle import Bundle, compute_fingerprint
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BackendError, BundleError, DataError
 from xsent.files import vectors as vector_output
 from xsent.fingerprint import same_space
 from xsent.precision import pack_signs
-from xsent.search.write import build_index, extend_index, update_index
 from xsent.similarity import unit_rows
 from xsent.verification import verify
 from xsent_export.export import export

@@ -23,7 +23,7 @@ from xsent.open_model import SupportsEncode
 from xsent.progress import Progress
 from xsent.search.index import SearchIndex
 from xsent.search.store import IndexState
-from xsent.search.write import IndexWriter
+from xsent.search.writer import IndexWriter
 from xsent.similarity import nearest
 from xsent.words import word_keys
 
