@@ -31,7 +31,7 @@ APPS_FROM_RUNTIME = {
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 OPTIONAL = {  # one module each may import an optional package
     "xsent.backends.openvino": {"openvino"},
-    "xsent.documents.encoder": {"sentencex"},
+    "xsent.documents.sentences": {"sentencex"},
     "xsent.mining.clusters": {"sklearn"},
 }
 FORBIDDEN = {"pickle", "dill", "joblib", "cloudpickle"}

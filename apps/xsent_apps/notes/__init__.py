@@ -28,11 +28,11 @@ from xsent.cli import options
 from xsent.cli.terminal import plain, print_json, print_row
 from xsent.errors import require_extra
 from xsent.files.atomic import as_write_error, recover, refuse_links
-from xsent_apps.notes.passages import headings_of, split_sentences
+from xsent_apps.notes.passages import headings_of, sentences_of
 from xsent_apps.notes.read import READERS, kind_of, read_passages
 
 INDEX = ".xsent-notes"  # default name of the index, in the folder itself
-READING = "5"  # of the rules by which files become passages; after a change of it all files are read again
+READING = "6"  # of the rules by which files become passages; after a change of it all files are read again
 
 _NAMED = 8  # files that were skipped, or kinds of them
 _BOLD = "\x1b[1m"
@@ -279,7 +279,7 @@ def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool)
         return
     vector = encoder.encode(query, on_long="split")
     for hit in hits:
-        sentences = split_sentences(hit.text) or [hit.text]
+        sentences = sentences_of(hit.text) or [hit.text]
         best = sentences[int(cosine_similarity(vector, encoder.encode(sentences, on_long="split")).argmax())]
         if as_json:
             place = {"file": hit.source, "line": hit.line}
