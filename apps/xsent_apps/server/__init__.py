@@ -22,6 +22,7 @@ from xsent.errors import DataError, require_extra
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from uvicorn import Server
 
 
 KEY = "XSENT_API_KEY"
@@ -122,6 +123,17 @@ def serve(
 
 def run_server(application: "Starlette", listener: socket.socket, *, lifespan: Literal["on", "off"] = "off") -> None:
     """Serve until a signal comes, then finish running requests."""
+    server = make_server(application, lifespan=lifespan)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
+    logging.getLogger("uvicorn.error").addFilter(  # of a request that was stopped one line says so already
+        lambda record: record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
+    )
+    with suppress(KeyboardInterrupt):
+        server.run([listener])
+
+
+def make_server(application: "Starlette", *, lifespan: Literal["on", "off"] = "off") -> "Server":
+    """A server that lets no client keep others out, see `Connection`."""
     import uvicorn
 
     from xsent_apps.server.connections import Connection
@@ -140,12 +152,7 @@ def run_server(application: "Starlette", listener: socket.socket, *, lifespan: L
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
-    logging.getLogger("uvicorn.error").addFilter(  # of a request that was stopped one line says so already
-        lambda record: record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
-    )
-    with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run([listener])
+    return uvicorn.Server(config)
 
 
 def _api_key(file: Path | None) -> str | None:
