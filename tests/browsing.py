@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from xsent_apps.web import Site, open_server
+from xsent_apps.web.server import open_server
+from xsent_apps.web.site import Site
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")

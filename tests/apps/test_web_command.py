@@ -19,8 +19,9 @@ import pytest
 from commands import Runner, assert_refused, file_names, hear_ctrl_c, start, write_files
 
 from xsent.bundle import FORMAT_VERSION, PLAIN_VERSION
-from xsent_apps import web
-from xsent_apps.web import STATIC, Site, open_server
+from xsent_apps.web import server as web
+from xsent_apps.web.server import open_server
+from xsent_apps.web.site import STATIC, Site
 
 pytestmark = pytest.mark.network
 
@@ -109,7 +110,7 @@ def test_nobody_is_kept_out_and_nobody_is_waited_for_long(mini_bundle: Path, mon
         assert held.send(b"a") == 1
         large = connect(half + b"a" * 60_000 + b"\r\nX: " + b"a" * 60_000 + b"\r\nX: " + b"a" * 20_000 + b"\r\n")
         assert large.recv(100).startswith(b"HTTP/1.1 431 ")
-        monkeypatch.setattr("xsent_apps.web._Handler.timeout", 0.2)
+        monkeypatch.setattr("xsent_apps.web.server._Handler.timeout", 0.2)
         assert [connect(sent).recv(100) for sent in (b"", half)] == [b"", b""]
 
 
