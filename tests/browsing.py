@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from xsent_apps.web import Site
 from xsent_apps.web.server import open_site
+from xsent_apps.web.site import Site
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")

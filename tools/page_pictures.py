@@ -11,8 +11,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from xsent_apps.web import Site
 from xsent_apps.web.server import open_site
+from xsent_apps.web.site import Site
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 

@@ -169,8 +169,8 @@ def ask_page(hits: Sequence[Hit], queries: Sequence[str]) -> list[list[Hit]]:
     """Hits of the page, in which the passages are lines."""
     from playwright.sync_api import expect, sync_playwright
 
-    from xsent_apps.web import Site
     from xsent_apps.web.server import open_site
+    from xsent_apps.web.site import Site
 
     line_of = {hit: " ".join(f"{hit.context}: {hit.text}".removeprefix(": ").split()) for hit in hits}
     passages: dict[str, list[Hit]] = {}

@@ -19,8 +19,8 @@ import pytest
 from commands import Runner, assert_refused, file_names, hear_ctrl_c, start, write_files
 
 from xsent.bundle import FORMAT_VERSION, PLAIN_VERSION
-from xsent_apps.web import STATIC, Site
 from xsent_apps.web.server import open_site
+from xsent_apps.web.site import STATIC, Site
 
 pytestmark = pytest.mark.network
 
@@ -89,7 +89,7 @@ def test_what_a_browser_has_is_not_sent_again(server: HTTPConnection) -> None:
 
 def test_nobody_is_kept_out_and_nobody_is_waited_for_long(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     half = b"GET / HTTP/1.1\r\nX: "
-    monkeypatch.setattr("xsent_apps.server.CONNECTIONS", 4)
+    monkeypatch.setattr("xsent_apps.server.running.CONNECTIONS", 4)
     with ExitStack() as stack:
         url = urlsplit(stack.enter_context(open_site(Site.of(mini_bundle))))
 
@@ -108,7 +108,7 @@ def test_nobody_is_kept_out_and_nobody_is_waited_for_long(mini_bundle: Path, mon
         assert held.send(b"a") == 1
         large = connect(half + b"a" * 60_000 + b"\r\nX: " + b"a" * 60_000 + b"\r\nX: " + b"a" * 20_000 + b"\r\n")
         assert large.recv(100).startswith(b"HTTP/1.1 400 ")
-    monkeypatch.setattr("xsent_apps.server.IDLE_SECONDS", 0.2)
+    monkeypatch.setattr("xsent_apps.server.running.IDLE_SECONDS", 0.2)
     with open_site(Site.of(mini_bundle)) as address:
         place = urlsplit(address)
         for sent in (b"", half):

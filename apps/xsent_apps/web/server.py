@@ -15,8 +15,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import Scope
 
-from xsent_apps.server import address, listen, make_server
-from xsent_apps.web import FILES_JSON, Site
+from xsent_apps.server.running import address, listen, make_server
+from xsent_apps.web.site import FILES_JSON, Site
 
 TYPES = {  # not those of the machine, on which the page would depend
     ".html": "text/html",
