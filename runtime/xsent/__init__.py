@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from xsent.bundle import Bundle as Bundle
     from xsent.classification.classifier import LinearClassifier as LinearClassifier
     from xsent.documents.encoder import DocumentEncoder as DocumentEncoder
+    from xsent.documents.sentences import split_sentences as split_sentences
     from xsent.encoder import LongSentenceWarning as LongSentenceWarning
     from xsent.encoder import OnLong as OnLong
     from xsent.encoder import SentenceEncoder as SentenceEncoder
@@ -55,6 +56,7 @@ _NAMES = {  # by module
     "bundle": "Bundle",
     "classification.classifier": "LinearClassifier",
     "documents.encoder": "DocumentEncoder",
+    "documents.sentences": "split_sentences",
     "encoder": "LongSentenceWarning OnLong SentenceEncoder UnknownTextWarning",
     "errors": "BackendError BundleError DataError FingerprintError MissingExtraError ParityError XsentError",
     "mining.bitext": "align_documents mine_bitext",

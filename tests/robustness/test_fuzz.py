@@ -360,10 +360,10 @@ PROGRAMS = {"xsent": xsent.cli.main, "xsent-train": xsent_train.cli, "xsent-expo
 PROGRAMS["xsent-bench"] = xsent_bench.cli
 # What serves, watches, or measures for minutes: everything before it is tried, with any arguments.
 LONG = {
-    "xsent_apps.server.listen": lambda *_: socket.socket(),
-    "xsent_apps.server.run_server": None,
+    "xsent_apps.server.command.listen": lambda *_: socket.socket(),
+    "xsent_apps.server.command.run_server": None,
     "mcp.server.mcpserver.MCPServer.run": None,
-    "xsent_apps.web._serve": None,
+    "xsent_apps.web.command._serve": None,
     "watchfiles.watch": (),
     "xsent.cli.doctor.examine": (),
     "xsent_bench.run.measure_steps": Path("notes.txt"),

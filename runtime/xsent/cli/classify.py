@@ -55,7 +55,6 @@ def fit(
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
-    clean: options.CleanOption = False,
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
     unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
@@ -69,7 +68,7 @@ def fit(
     from xsent.evaluation.topics import read_examples
 
     head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     examples = read_examples(train, _names(columns))
     vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
     fitted = LinearClassifier.fit(
@@ -108,7 +107,6 @@ def predict(
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
-    clean: options.CleanOption = False,
     unknown: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never; default: as fitted."),
@@ -124,7 +122,7 @@ def predict(
     from xsent.classification.classifier import LinearClassifier
     from xsent.encoder import SentenceEncoder
 
-    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
     _put_labels(classifier, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
 
@@ -211,7 +209,6 @@ def zero_shot(
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
-    clean: options.CleanOption = False,
     unknown: Annotated[
         float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never.")
     ] = None,
@@ -228,7 +225,7 @@ def zero_shot(
 
     if head is not None:
         head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     known = None if examples is None else read_examples(examples, _names(columns))
     made = LinearClassifier.from_descriptions(
         encoder.encode(labels, on_long="split"),
