@@ -25,8 +25,8 @@ from xsent.search.write import build_index, extend_index, update_index
 from xsent.similarity import unit_rows
 from xsent.verification import verify
 from xsent_export.export import export
-from xsent_export.formats import write_sentence_transformers
 from xsent_export.graph import EncoderGraph
+from xsent_export.hub import write_sentence_transformers
 from xsent_export.options import BundleSpec, ExportOptions, Precision
 from xsent_train.checkpoint import CheckpointEncoder, checkpoint_from_bundle, load_checkpoint, save_checkpoint
 
