@@ -36,10 +36,11 @@ from xsent_export.parity import (
 )
 from xsent_export.phone import write_text
 from xsent_export.quantization import calibrate, calibrate_checkpoint
-from xsent_train.checkpoint import CARD, Checkpoint, CheckpointEncoder, last_finished, open_checkpoint
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, last_finished
+from xsent_train.derive import CARD, open_checkpoint
 from xsent_train.model import Encoder
 from xsent_train.teacher.bert import MODULES, read_teacher
-from xsent_train.teacher.teacher import (
+from xsent_train.teacher.open import (
     INT8_ABOUT,
     INT8_FILES,
     INT8_VERSION,
@@ -48,7 +49,7 @@ from xsent_train.teacher.teacher import (
     content_identity,
     open_teacher,
 )
-from xsent_train.teacher.teacher import TOKENIZER as TEACHER_TOKENIZER
+from xsent_train.teacher.open import TOKENIZER as TEACHER_TOKENIZER
 from xsent_train.tokens import FRAME
 
 logger = logging.getLogger(__name__)
