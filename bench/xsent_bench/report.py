@@ -149,7 +149,7 @@ def dominates(one: Measurement, other: Measurement, score: str) -> bool:
 
 
 def drawn(measured: Measured, *draw: Callable[[Measured], Plot | None]) -> list[Plot]:
-    """The pictures that there is something to draw for."""
+    """Plots for which there is data."""
     return [plot for one in draw if (plot := one(measured))]
 
 

@@ -23,7 +23,8 @@ from xsent.evaluation.topics import (
 from xsent.open_model import SupportsEncode
 from xsent_export.options import BundleSpec, ExportOptions
 from xsent_export.parity import Parity
-from xsent_train.checkpoint import SOURCES, Checkpoint
+from xsent_train.checkpoint import Checkpoint
+from xsent_train.derive import SOURCES
 
 logger = logging.getLogger(__name__)
 

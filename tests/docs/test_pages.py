@@ -43,7 +43,7 @@ NOT_RUN = [command for commands in NOT_RUN_REASONS.values() for command in comma
 NOT_RUN_PYTHON = {
     'space="all-MiniLM-L6-v2"': "opens an index that is there already; test_all_minilm.py makes one",
     "specific_model_path=": "reads an export; test_sentence_transformers.py makes one",
-    '"phone/text.onnx"': "reads an export; test_text.py makes one",
+    '"phone/text.onnx"': "reads an export; test_phone.py makes one",
     "mteb.get_tasks(": "downloads",
     "spark.read": "needs a cluster",
 }

@@ -49,8 +49,9 @@ from xsent.verification import verify
 from xsent_apps.notes.read import read_passages
 from xsent_export.options import DEFAULTS
 from xsent_export.parity import held_out_pairs
-from xsent_train.checkpoint import CheckpointEncoder, identify, load_checkpoint, load_optimizer, save_checkpoint
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint, load_optimizer, save_checkpoint
 from xsent_train.data.corpus import Corpus
+from xsent_train.derive import identify
 from xsent_train.recipe import load_recipe
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # about numbers that damage has made, and about long texts

@@ -34,10 +34,11 @@ from xsent.precision import pack_signs
 from xsent.similarity import unit_rows
 from xsent.verification import verify
 from xsent_export.export import export
-from xsent_export.formats import write_sentence_transformers
 from xsent_export.graph import EncoderGraph
+from xsent_export.hub import write_sentence_transformers
 from xsent_export.options import BundleSpec, ExportOptions, Precision
-from xsent_train.checkpoint import CheckpointEncoder, checkpoint_from_bundle, load_checkpoint, save_checkpoint
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint, save_checkpoint
+from xsent_train.derive import checkpoint_from_bundle
 
 TEXTS = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "Irina und Jonas, " * 3]
 DEPTHS = (0, 1, 2)

@@ -24,7 +24,7 @@ from xsent.progress import Progress
 from xsent_train.data.filtering import LEFT_OUT, Rules, Tally, judge
 
 
-class RecipeFirst(Program):
+class DefaultsToRecipe(Program):
     """Commands by name; any other first argument is a recipe to train."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own click
@@ -38,7 +38,7 @@ class RecipeFirst(Program):
 
 
 app = typer.Typer(
-    cls=RecipeFirst,
+    cls=DefaultsToRecipe,
     context_settings=CONTEXT,
     add_completion=False,
     no_args_is_help=True,
