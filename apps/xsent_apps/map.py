@@ -15,7 +15,16 @@ import numpy as np
 import typer
 from numpy.typing import ArrayLike, NDArray
 
-from xsent import DataError, MissingExtraError, SentenceEncoder, cluster, name_clusters, nearest
+from xsent import (
+    DataError,
+    MissingExtraError,
+    SentenceEncoder,
+    cluster,
+    name_clusters,
+    nearest,
+    strip_boilerplate,
+    without_background,
+)
 from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption, VectorsOption
 from xsent.errors import require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
@@ -60,7 +69,7 @@ def map_file(
         raise file_exists_error(out)
     read, colours = _read(texts, column, by or [CLUSTER])
     if vectors is None:
-        rows = SentenceEncoder(model, threads=threads).encode(read, on_long="split")
+        rows = SentenceEncoder(model, threads=threads).encode(strip_boilerplate(read), on_long="split")
     else:
         file = open_vectors(vectors)
         file.check_cosines()
@@ -160,7 +169,9 @@ def map_texts(
         title: Title of the page.
     """
     texts = list(texts)
-    given = SentenceEncoder().encode(texts, on_long="split") if vectors is None else np.asanyarray(vectors)
+    if vectors is None:
+        vectors = SentenceEncoder().encode(strip_boilerplate(texts), on_long="split")
+    given = np.asanyarray(vectors)
     _check_count("vectors", given, texts)
     found = {name: _clusters(given, texts) if of is None else [*of] for name, of in (by or {CLUSTER: None}).items()}
     for name, of in found.items():
@@ -169,7 +180,7 @@ def map_texts(
     if not full:
         raise DataError("all texts are empty; expected some to map")
     rows = full[:: -(-len(full) // MOST)]
-    points = np.asarray(given[rows], np.float32)
+    points = without_background(given[rows], [texts[row] for row in rows])
     near, _ = nearest(points, points, NEIGHBOURS + 1)
     others = [[other for other in line if other != row][:NEIGHBOURS] for row, line in enumerate(near.tolist())]
     colours = {name: [of[row] for row in rows] for name, of in found.items()}
@@ -182,10 +193,12 @@ def _check_count(name: str, given: Sized, texts: Sized) -> None:
 
 
 def _clusters(vectors: NDArray[Any], texts: Sequence[str]) -> list[str]:
-    """The name of each text's cluster."""
-    found = cluster(vectors)
-    names = [*map(str, name_clusters(found, texts)), ""]
-    return [names[label] for label in found.labels]
+    """The name of each text's cluster; clusters of the same name, or of none, have a number too."""
+    found = cluster(vectors, texts=texts)
+    names = [*map(str, name_clusters(found, texts))]
+    several = {name for name, count in Counter(names).items() if count > 1 or not name}
+    numbered = [f"{name} {number}".strip() if name in several else name for number, name in enumerate(names, 1)] + [""]
+    return [numbered[label] for label in found.labels]
 
 
 def _places(points: NDArray[np.float32]) -> NDArray[np.float32]:

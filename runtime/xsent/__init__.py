@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from xsent.errors import XsentError as XsentError
     from xsent.mining.bitext import align_documents as align_documents
     from xsent.mining.bitext import mine_bitext as mine_bitext
-    from xsent.mining.clusters import ClusterName as ClusterName
+    from xsent.mining.boilerplate import strip_boilerplate as strip_boilerplate
     from xsent.mining.clusters import Clusters as Clusters
     from xsent.mining.clusters import cluster as cluster
-    from xsent.mining.clusters import name_clusters as name_clusters
+    from xsent.mining.clusters import without_background as without_background
     from xsent.mining.margin import margin_scores as margin_scores
+    from xsent.mining.names import ClusterName as ClusterName
+    from xsent.mining.names import name_clusters as name_clusters
     from xsent.mining.paraphrases import group_pairs as group_pairs
     from xsent.mining.paraphrases import mine_paraphrases as mine_paraphrases
     from xsent.mining.paraphrases import paraphrase_mining as paraphrase_mining
@@ -60,8 +62,10 @@ _NAMES = {  # by module
     "encoder": "LongSentenceWarning OnLong SentenceEncoder UnknownTextWarning",
     "errors": "BackendError BundleError DataError FingerprintError MissingExtraError ParityError XsentError",
     "mining.bitext": "align_documents mine_bitext",
-    "mining.clusters": "ClusterName Clusters cluster name_clusters",
+    "mining.boilerplate": "strip_boilerplate",
+    "mining.clusters": "Clusters cluster without_background",
     "mining.margin": "margin_scores",
+    "mining.names": "ClusterName name_clusters",
     "mining.paraphrases": "group_pairs mine_paraphrases paraphrase_mining",
     "search.index": "Hit SearchIndex say_nothing_close semantic_search",
     "search.documents": "update_index",

@@ -42,6 +42,36 @@ def test_near_texts_are_near_and_empty_ones_have_no_point() -> None:
     assert {near < 7 for near in drawn.neighbours[0]} == {True}
 
 
+def test_a_map_follows_the_subject_not_the_language() -> None:
+    """Points of one subject are near, in whatever language; clusters have names, and no two the same."""
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    random = np.random.default_rng(0)
+    of = [(subject, language) for subject in range(2) for language in range(2) for _ in range(20)]
+    subjects, languages = np.eye(4, 32)[:2], 2 * np.eye(4, 32)[2:]
+    vectors = [subjects[one] + languages[other] + 0.05 * random.normal(size=32) for one, other in of]
+    texts = [("The lamp is on.", "Die Lampe ist an und nicht aus.")[language] for _, language in of]
+    with pytest.warns(UserWarning, match="principal components"):
+        drawn = map_texts(texts, vectors)
+    sides = np.sign(drawn.places[:, 0])
+    assert (sides[:40] == sides[0]).all() and (sides[40:] == -sides[0]).all()
+    assert drawn.colours["cluster"] == ["lamp 1"] * 40 + ["lamp 2"] * 40
+
+
+def test_greetings_have_no_place_on_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+
+    class Reader:
+        def encode(self, texts: list[str], **_: object) -> np.ndarray:
+            read.extend(texts)
+            return np.eye(len(texts))
+
+    monkeypatch.setattr("xsent_apps.map.SentenceEncoder", Reader)
+    texts = ["Hello, where is my parcel?", "Hello, the lamp is broken.", "Hello, I forgot my password."]
+    with pytest.warns(UserWarning, match="principal components"):
+        assert map_texts(texts, by={"language": ["en"] * 3}).texts == texts
+    assert read == ["where is my parcel?", "the lamp is broken.", "I forgot my password."]
+
+
 def test_wrong_counts() -> None:
     raises(DataError, "language: 1 for 2 texts", map_texts, ["a", "b"], np.eye(2), by={"language": ["en"]})
     raises(DataError, "all texts are empty", map_texts, [""], np.zeros((1, 2)), by={"language": ["en"]})

@@ -13,7 +13,7 @@ import pytest
 from browsing import address, browser, expect, needs_chromium, open_page, quiet_page
 from texts import NOTES
 
-from xsent import LinearClassifier, SentenceEncoder, cluster, name_clusters
+from xsent import LinearClassifier
 
 pytestmark = needs_chromium
 __all__ = ["address", "browser"]
@@ -25,14 +25,6 @@ HEAD = """async ({ labels, vectors }) => {
     const head = headOf(labels.map(([description, examples]) =>
         ({ description: Float32Array.from(description), examples: rows(examples) })));
     return rows(vectors).map((vector) => answer(head, vector));
-}"""
-GROUPS = """async ({ vectors, texts }) => {
-    const [{ groupsOf, namesOf }, { cosinesOf }] = [await import("/groups.js"), await import("/layout.js")];
-    const model = new (await import("/model.js")).Model();
-    model.open(await (await fetch("/files.json")).json());
-    await new Promise((resolve) => model.addEventListener("ready", resolve));
-    const found = groupsOf(cosinesOf(Float32Array.from(vectors.flat()), vectors[0].length), texts.length);
-    return { ...found, names: namesOf(found, texts, await model.rarities(texts)) };
 }"""
 # Boxes of text above a field that the ring of its focus touches.
 COVERED = """() => [...document.querySelectorAll("input, textarea, select")].flatMap((field) => {
@@ -89,19 +81,6 @@ def test_a_head_of_descriptions_answers_as_python(page: Any) -> None:  # noqa: A
         known = [(a["share"], share) for a, (_, share) in zip(here, there, strict=True) if share is not None]
         assert known and len(known) < len(asked)
         assert [a for a, _ in known] == pytest.approx([b for _, b in known], abs=1e-3)
-
-
-def test_groups_are_those_of_python(page: Any) -> None:  # noqa: ANN401
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
-    subjects = {"rain": "The rain and the wind", "soup": "A soup with beans", "dog": "Our dog in the garden"}
-    texts = [f"{text} number {n}." for text in subjects.values() for n in range(8)] + ["Quarks decay."]
-    vectors = SentenceEncoder(threads=1).encode(texts)
-    there = cluster(vectors)
-    assert there.count > 1
-    here = page.evaluate(GROUPS, {"vectors": vectors.tolist(), "texts": texts})
-    assert here["labels"] == there.labels.tolist()
-    assert here["names"] == [str(name) for name in name_clusters(there, texts)]
-    assert here["central"] == [name.central for name in name_clusters(there, texts)]
 
 
 def describe_labels(page: Any) -> None:  # noqa: ANN401

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import dataclass
+from importlib.resources import files as resources
 from pathlib import Path
 
 from xsent.errors import DataError
@@ -14,6 +15,7 @@ FILES_JSON = "files.json"  # the service worker keeps every file in it for offli
 # Files of a bundle that the page reads; the card names the model's licence. Files of other backends are left out.
 MODEL_FILES = ("sentencepiece.model", "model.onnx", "embeddings.bin", "weights.bin", "README.md")
 MANIFEST = "xsent.json"
+FUNCTION_WORDS = "function_words.json"  # of the runtime
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Site:
         if "index.html" not in names:
             raise DataError(f"{STATIC}: the page is not there; install xsent again")
         files = {name: File.of(STATIC / name) for name in names}
+        files[FUNCTION_WORDS] = File.of(Path(str(resources("xsent") / FUNCTION_WORDS)))
         for name in (MANIFEST, *MODEL_FILES):
             if name == MANIFEST or name in bundle.files:
                 files[f"model/{name}"] = File.of(bundle.path / name)

@@ -242,15 +242,17 @@ def cluster(
     """
     from xsent.encoder import SentenceEncoder
     from xsent.mining import clusters
+    from xsent.mining.boilerplate import strip_boilerplate
+    from xsent.mining.names import name_clusters
 
     place, kind = ("line", int) if id is None else ("id", str)
     columns = {"cluster": int, "name": str, place: kind, "text": str}
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     read = TextSource(texts, column, id).read()
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
-    (given,) = vectors_of([read], [vectors], open_encoder, on_long="split")
-    found = clusters.cluster(given.rows, number, threshold=threshold, smallest=smallest)
-    names = clusters.name_clusters(found, read)
+    (given,) = vectors_of([strip_boilerplate(read)], [vectors], open_encoder, on_long="split")
+    found = clusters.cluster(given.rows, number, texts=read, threshold=threshold, smallest=smallest)
+    names = name_clusters(found, read)
     with output_rows as write:
         for row, (label, text) in enumerate(zip(found.labels.tolist(), read, strict=True)):
             found_in = (None, None) if label < 0 else (label + 1, str(names[label]))

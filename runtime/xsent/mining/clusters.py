@@ -1,26 +1,24 @@
-"""Groups of texts on one subject, in any language, each with a name.
+"""Groups of texts on one subject, in any language.
 
 First the background of a collection is taken off: what its texts have in common, such as their field, says nothing
-about its groups. Without it one threshold suits collections of one field and of many.
+about its groups. Without it one threshold suits collections of one field and of many. The background of a language is
+what its texts have in common, such as how people write to each other in it.
 
 Shapes: n rows, D dimensions, c clusters.
 """
 
-import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from xsent.bundle import TOKENIZER, builtin_path
 from xsent.errors import require_extra, whole_number
+from xsent.languages import language_of
 from xsent.mining.bitext import present_rows
 from xsent.similarity import CANDIDATES, Floats, Ints, NormalizedBlocks, unit_rows
-from xsent.tokenizer import Tokenizer
-from xsent.words import word_keys
+from xsent.words import has_words
 
 THRESHOLD = 0.05
 SMALLEST = 5
@@ -29,9 +27,7 @@ _MOST = 5000  # texts compared with each other, which takes 200 MiB; it grows wi
 _NEAR = 0.5  # of the way from the mean cosine to 1: two texts whose cosine is higher say about the same
 _LEAST = 0.2  # cosine to the centre below which a text belongs to no cluster
 _EQUAL = 1e-3  # length of what is left of a vector without the background, below which it equals the background
-_WORDS = 4  # of a name
-_ASIAN = "\u3040"  # before all keys of Chinese and Japanese, which are pairs of characters
-_WORD = re.compile(r"[^\W\d_]+")
+_FEW = 10  # texts of a language whose own background counts half: the mean of a few is mostly chance
 
 
 @dataclass(frozen=True)
@@ -47,20 +43,13 @@ class Clusters:
         return int(self.labels.max(initial=-1)) + 1
 
 
-@dataclass(frozen=True)
-class ClusterName:
-    """What tells a cluster from the others."""
-
-    words: tuple[str, ...]  #: those that are more frequent in it than elsewhere, the best first
-    central: int  #: row of the text nearest to its centre
-    size: int  #: number of texts
-
-    def __str__(self) -> str:
-        return ", ".join(self.words)
-
-
 def cluster(
-    vectors: ArrayLike, number: int | None = None, *, threshold: float = THRESHOLD, smallest: int = SMALLEST
+    vectors: ArrayLike,
+    number: int | None = None,
+    *,
+    texts: Sequence[str] | None = None,
+    threshold: float = THRESHOLD,
+    smallest: int = SMALLEST,
 ) -> Clusters:
     """Find groups of texts on one subject, whatever their language; needs scikit-learn, and gives the same each time.
 
@@ -70,7 +59,10 @@ def cluster(
 
     Args:
         vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors are in none.
+            Greetings and sign-offs make their own clusters: encode what `strip_boilerplate` leaves of the texts.
         number: Number of clusters; None lets the threshold decide.
+        texts: The texts [n], from which their languages are told: what the texts of a language have in common is taken
+            off too, so that clusters do not follow the language. Texts without letters and digits are in none.
         threshold: Mean cosine, without the background, from which two clusters are one; higher gives more clusters.
         smallest: Texts of the smallest cluster, where the threshold decides.
     """
@@ -78,53 +70,71 @@ def cluster(
     if not -1 <= threshold <= 1:
         raise ValueError(f"threshold = {threshold} must lie between -1 and 1")
     vectors = np.asanyarray(vectors)
-    present = present_rows(vectors)
+    languages = _languages(texts, len(vectors))
+    present = _present(vectors, texts)
     labels = np.full(len(vectors), -1, np.int64)
     cosines = np.zeros(len(vectors), np.float32)
     if number is not None:
         number = whole_number("number", number, most=max(1, min(len(present), _MOST)))
         smallest = 1
-    drawn = present
-    if len(present) > _MOST:
-        drawn = np.sort(np.random.default_rng(0).choice(present, _MOST, replace=False))
+    drawn = _drawn(present)
     sample = NormalizedBlocks(vectors, drawn).block(0, _MOST)
-    background = _background(sample)
-    centres = _centres(_without(sample, background), number, threshold, smallest)
+    backgrounds = _backgrounds(sample, languages[drawn])
+    centres = _centres(_without(sample, languages[drawn], backgrounds), number, threshold, smallest)
     rows = NormalizedBlocks(vectors, present)
     for start in range(0, len(rows) if len(centres) else 0, CANDIDATES):
         where = present[start : start + CANDIDATES]
-        scores = _without(rows.block(start, CANDIDATES), background) @ centres.T
+        scores = _without(rows.block(start, CANDIDATES), languages[where], backgrounds) @ centres.T
         cosines[where] = scores.max(axis=1)
         labels[where] = np.where(cosines[where] < _LEAST, -1, scores.argmax(axis=1))
     return Clusters(_by_size(labels, smallest), cosines)
 
 
-def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]:
-    """Name every cluster by the words that set it apart, and by its central text.
+def without_background(vectors: ArrayLike, texts: Sequence[str] | None = None) -> Floats:
+    """Vectors [n, D] as `cluster` compares them: of length 1, without what all of them, and those of a language, share.
 
-    The weight of a word is the share p of the cluster's texts that have it, times log(p / q), times log(1 / q), where q
-    is its share of all texts: as in tf-idf, words that are everywhere weigh nothing. It is also times the root of
-    the word's rarity in the languages of the built-in model: no cluster of German texts is named "der". Spellings of a
-    word count as one.
+    Vectors that are zero or equal the background become zero, and those of texts without letters and digits.
     """
-    if len(texts) != len(clusters.labels):
-        raise ValueError(f"{len(texts):,} texts for {len(clusters.labels):,} rows of clusters; expected one for each")
-    words = [{keys[0]: keys for keys in word_keys(text) if _is_telling(keys[0])} for text in texts]
-    everywhere = Counter(key for found in words for key in found)
-    rarity = Tokenizer(builtin_path() / TOKENIZER).rarity
-    distinct = {key: keys for found in words for key, keys in found.items()}
-    rare = {key: sqrt(rarity(keys)) for key, keys in distinct.items()}
-    names = []
-    for number in range(clusters.count):
-        members = np.flatnonzero(clusters.labels == number).tolist()
-        here = Counter(key for row in members for key in words[row])
-        weights = {
-            key: rare[key] * _weight(count / len(members), everywhere[key] / len(texts)) for key, count in here.items()
-        }
-        best = sorted(weights, key=lambda key: (-weights[key], key))[:_WORDS]
-        spelled = _spelled(best, [texts[row] for row in members])
-        names.append(ClusterName(spelled, members[clusters.cosines[members].argmax()], len(members)))
-    return names
+    vectors = np.asanyarray(vectors)
+    languages = _languages(texts, len(vectors))
+    present = _present(vectors, texts)
+    rows = unit_rows(vectors[present])
+    drawn = np.searchsorted(present, _drawn(present))
+    rest = np.zeros(vectors.shape, np.float32)
+    rest[present] = _without(rows, languages[present], _backgrounds(rows[drawn], languages[present[drawn]]))
+    return rest
+
+
+def _languages(texts: Sequence[str] | None, count: int) -> NDArray[np.str_]:
+    """The language of each text [n]; empty where nothing tells it."""
+    if texts is None:
+        return np.full(count, "")
+    if len(texts) != count:
+        raise ValueError(f"{len(texts):,} texts for {count:,} vectors; expected one for each")
+    return np.array([language_of(text) for text in texts], np.str_)
+
+
+def _present(vectors: np.ndarray[Any, Any], texts: Sequence[str] | None) -> Ints:
+    """Numbers of the rows that may belong to a cluster."""
+    rows = present_rows(vectors)
+    return rows if texts is None else rows[[has_words(texts[row]) for row in rows.tolist()]]
+
+
+def _drawn(rows: Ints) -> Ints:
+    """All rows, or so many of them as can be compared with each other."""
+    if len(rows) <= _MOST:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, _MOST, replace=False))
+
+
+def _backgrounds(rows: Floats, languages: NDArray[np.str_]) -> dict[str, Floats]:
+    """The background [D] of the rows of each language, and under the empty name that of all."""
+    common = _background(rows)
+    found = {"": common}
+    for language in sorted({*languages.tolist()} - {""}):
+        own = rows[languages == language]
+        found[language] = common + np.float32(len(own) / (len(own) + _FEW)) * (_background(own) - common)
+    return found
 
 
 def _background(rows: Floats) -> Floats:
@@ -140,9 +150,11 @@ def _background(rows: Floats) -> Floats:
     return np.average(rows, axis=0, weights=1 / np.maximum(1, near)).astype(np.float32)
 
 
-def _without(rows: Floats, background: Floats) -> Floats:
-    """Rows of length 1 without the background, again of length 1."""
-    rest = rows - background
+def _without(rows: Floats, languages: NDArray[np.str_], backgrounds: Mapping[str, Floats]) -> Floats:
+    """Rows of length 1 without the backgrounds of their languages, again of length 1."""
+    rest = rows - backgrounds[""]
+    for language in {*languages.tolist()} & backgrounds.keys() - {""}:
+        rest[languages == language] = rows[languages == language] - backgrounds[language]
     rest[np.linalg.norm(rest, axis=1) < _EQUAL] = 0
     return unit_rows(rest)
 
@@ -172,21 +184,3 @@ def _by_size(labels: Ints, smallest: int) -> Ints:
     numbers = np.full(len(known), -1, np.int64)
     numbers[order[kept[order]]] = np.arange(np.count_nonzero(kept))
     return numbers[np.searchsorted(known, labels)]
-
-
-def _is_telling(key: str) -> bool:
-    return (len(key) > 2 or key > _ASIAN) and not key.isdigit()
-
-
-def _weight(share: float, everywhere: float) -> float:
-    return share * log(share / everywhere) * log(1 / everywhere)
-
-
-def _spelled(keys: Sequence[str], texts: Sequence[str]) -> tuple[str, ...]:
-    """Words as most texts spell them; a key that is no word, such as two characters of Japanese, stays as it is."""
-    spellings = {key: Counter[str]() for key in keys}
-    for word in (word for text in texts for word in _WORD.findall(text)):
-        key = next(word_keys(word), ("",))[0]
-        if key in spellings:
-            spellings[key][word] += 1
-    return tuple(found.most_common(1)[0][0] if found and key < _ASIAN else key for key, found in spellings.items())

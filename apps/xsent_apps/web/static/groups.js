@@ -1,23 +1,70 @@
-// Groups of texts on one subject, each with a name, as xsent/mining/clusters.py finds them.
+// Groups of texts on one subject, each with a name, as xsent/mining/clusters.py and names.py find them.
 
 import { cut } from "./dom.js";
-import { wordKeys } from "./words.js";
+import { beginning, wordKeys } from "./words.js";
 
 const THRESHOLD = 0.05; // mean cosine, without the background, from which two groups are one
 const SMALLEST = 5; // texts
 const NEAR = 0.5; // of the way from the mean cosine to 1: two texts whose cosine is higher say about the same
 const LEAST = 0.2; // cosine to the centre below which a text belongs to no group
+const EQUAL = 1e-3; // length of what is left of a vector without the background, below which it equals the background
+const FEW = 10; // texts of a language whose own background counts half
 const WORDS = 4; // of a name
-const SEVERAL = 3; // texts that share a word of a name
+const SEVERAL = 2; // texts that share a word of a name, where any word is shared
+const SHORTEST = 3; // letters of a word
+const ENGLISH = 0.5; // texts in English for each in the most frequent language, from which the name is in English
 const LETTERS = 28; // of a central text
-const ASIAN = "\u3040"; // before all keys of Chinese and Japanese, which are pairs of characters
+const ASIAN = "\u3040"; // before all signs of Chinese and Japanese
+// Words; in Chinese and Japanese, which have no spaces, runs of signs of two or more, but for those that bend words.
+const WORD =
+  /[\u30a1-\u30fa\u30fc]{2,}|[\u3400-\u4dbf\u4e00-\u9fff々]{2,}|(?:(?![\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff々])\p{L})+/gu;
 
 /**
- * Numbers of the texts' groups, the largest first, where -1 is none; and for each group the text nearest to its centre.
- * @param {Float32Array} cosines [n * n] of all texts; it is overwritten @param {number} n
+ * Vectors without what all texts, and those of a language, have in common, again of length 1.
+ * @param {Float32Array} vectors [n * dim], rows of length 1 @param {number} dim @param {Float32Array} cosines of them
+ * @param {(string | null)[]} languages of the texts; null is a text without words, whose vector becomes zero
+ */
+export function withoutBackground(vectors, dim, cosines, languages) {
+  const rows = [...languages.keys()].filter((i) => languages[i] !== null);
+  const common = backgroundOf(rows);
+  const backgrounds = new Map([["", common]]);
+  for (const language of new Set(rows.map((i) => languages[i]))) {
+    if (!language) continue;
+    const own = rows.filter((i) => languages[i] === language);
+    const background = backgroundOf(own);
+    const share = own.length / (own.length + FEW);
+    backgrounds.set(language, common.map((value, d) => value + share * (background[d] - value)));
+  }
+  const rest = new Float32Array(vectors.length);
+  for (const i of rows) {
+    const background = backgrounds.get(languages[i]);
+    const left = background.map((value, d) => vectors[i * dim + d] - value);
+    const length = Math.hypot(...left);
+    if (length >= EQUAL) rest.set(left.map((value) => value / length), i * dim);
+  }
+  return rest;
+
+  /** The mean of rows in which each subject has the same weight, however many texts it has. */
+  function backgroundOf(rows) {
+    const near = (i, limit) => rows.reduce((count, j) => count + (cosines[i * languages.length + j] > limit), 0);
+    const total = rows.reduce((sum, i) => rows.reduce((part, j) => part + cosines[i * languages.length + j], sum), 0);
+    const limit = NEAR + (1 - NEAR) * (total / rows.length ** 2);
+    const weights = rows.map((i) => 1 / Math.max(1, near(i, limit)));
+    const whole = weights.reduce((sum, weight) => sum + weight, 0);
+    const mean = new Float64Array(dim);
+    for (const [at, i] of rows.entries()) {
+      for (let d = 0; d < dim; d++) mean[d] += (weights[at] / whole) * vectors[i * dim + d];
+    }
+    return mean;
+  }
+}
+
+/**
+ * Numbers of the texts' groups, the largest first, where -1 is none; each text's cosine to the nearest centre; and for
+ * each group the text nearest to its centre.
+ * @param {Float32Array} cosines [n * n] of all texts, without the background @param {number} n
  */
 export function groupsOf(cosines, n) {
-  takeOffBackground(cosines, n);
   const linked = link(cosines.slice(), n).filter((members) => members.length >= SMALLEST);
   const toCentres = linked.map((members) => {
     const sums = Float64Array.from({ length: n }, (_, i) => members.reduce((sum, j) => sum + cosines[i * n + j], 0));
@@ -31,26 +78,7 @@ export function groupsOf(cosines, n) {
   const labels = new Array(n).fill(-1);
   kept.forEach((one, number) => one.forEach((i) => (labels[i] = number)));
   const central = kept.map((one) => one.reduce((best, i) => (highest[i] > highest[best] ? i : best)));
-  return { labels, central };
-}
-
-/** Makes cosines those of vectors without the mean, in which each subject has the same weight, however many texts it has. */
-function takeOffBackground(cosines, n) {
-  const common = cosines.reduce((sum, value) => sum + value, 0) / n ** 2;
-  const row = (i) => cosines.subarray(i * n, (i + 1) * n);
-  const weights = Array.from({ length: n }, (_, i) => {
-    return 1 / Math.max(1, row(i).reduce((count, value) => count + (value > common + NEAR * (1 - common)), 0));
-  });
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  const toMean = weights.map((_, i) => row(i).reduce((sum, value, j) => sum + weights[j] * value, 0) / total);
-  const mean = toMean.reduce((sum, value, i) => sum + weights[i] * value, 0) / total; // its length, squared
-  const norms = weights.map((_, i) => Math.sqrt(Math.max(0, cosines[i * n + i] - 2 * toMean[i] + mean)));
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j < n; j++) {
-      const rest = cosines[i * n + j] - toMean[i] - toMean[j] + mean;
-      cosines[i * n + j] = Math.min(norms[i], norms[j]) < 1e-3 ? 0 : rest / (norms[i] * norms[j]);
-    }
-  }
+  return { labels, central, cosines: highest };
 }
 
 /** Average linkage, by chains of nearest neighbours (Murtagh 1983): groups whose mean cosine is over the threshold. */
@@ -83,28 +111,59 @@ function link(cosines, n) {
 }
 
 /**
- * For each group the words that set it apart, as in tf-idf, or its central text where several texts share no such words.
- * @param {{labels: number[], central: number[]}} groups @param {string[]} texts
- * @param {Map<string, number>} rarities of the words in their languages; words without one are everywhere
+ * For each group the words of one language that set it apart, as in tf-idf; its central text if it has none.
+ * @param {{labels: number[], central: number[], cosines: number[]}} groups @param {string[]} texts
+ * @param {import("./languages.js").Languages} languages @param {Map<string, number>} rarities of words by their keys;
+ *   words without one are everywhere
  */
-export function namesOf({ labels, central }, texts, rarities) {
-  const keys = texts.map((text) => new Set(Array.from(wordKeys(text), ([key]) => key).filter(isTelling)));
-  const everywhere = counts(keys);
+export function namesOf({ labels, central, cosines }, texts, languages, rarities) {
+  const of = texts.map((text) => languages.of(text));
+  const words = texts.map((text) => tellingWords(text, languages));
   return central.map((middle, number) => {
     const members = [...labels.keys()].filter((i) => labels[i] === number);
-    const shared = [...counts(members.map((i) => keys[i]))].filter(([, count]) => count >= SEVERAL);
-    const weights = shared.map(([key, count]) => {
-      const [share, whole] = [count / members.length, everywhere.get(key) / texts.length];
-      return [key, Math.sqrt(rarities.get(key) ?? 0) * share * Math.log(share / whole) * Math.log(1 / whole)];
+    const language = languageOfName(members.map((i) => of[i]));
+    const everywhere = [...labels.keys()].filter((i) => of[i] === language);
+    const own = members.filter((i) => of[i] === language);
+    const found = [...counts(own.map((i) => words[i].keys()))];
+    const shared = found.filter(([, count]) => count >= SEVERAL);
+    const total = own.reduce((sum, i) => sum + cosines[i], 0);
+    const weights = (shared.length ? shared : found).map(([key]) => {
+      const share = own.reduce((sum, i) => sum + (words[i].has(key) ? cosines[i] / total : 0), 0);
+      const whole = everywhere.reduce((count, i) => count + words[i].has(key), 0) / everywhere.length;
+      const rarity = key > ASIAN ? 1 : (rarities.get(key) ?? 0);
+      return [key, Math.sqrt(rarity) * share * Math.log(share / whole) * Math.log(1 / whole)];
     });
-    const best = weights.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, WORDS);
-    if (best.length < 2) return cut(texts[middle], LETTERS);
-    const inWords = members.flatMap((i) => texts[i].match(/\p{L}+/gu) ?? []);
-    return best.map(([key]) => (key > ASIAN ? key : spelled(key, inWords))).join(", ");
+    const best = [];
+    for (const [key] of weights.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))) {
+      if (best.length < WORDS && !best.some((other) => same(key, other))) best.push(key);
+    }
+    return best.length ? best.map((key) => spelled(own.map((i) => words[i].get(key)))).join(", ") : cut(texts[middle], LETTERS);
   });
 }
 
-const isTelling = (key) => (key.length > 2 || key > ASIAN) && !/^\p{Nd}+$/u.test(key);
+/** The words of a text that may name a group, as it spells them, by their keys. */
+function tellingWords(text, languages) {
+  const found = new Map();
+  for (const [word] of text.matchAll(WORD)) {
+    const key = word > ASIAN ? word : (wordKeys(word).next().value?.[0] ?? "");
+    if ([...key].length < (word > ASIAN ? 1 : SHORTEST) || languages.have(word)) continue;
+    if (!found.has(key)) found.set(key, word);
+  }
+  return found;
+}
+
+/** That of most texts, or English. @param {string[]} languages */
+function languageOfName(languages) {
+  const found = counts(languages.map((one) => [one]));
+  const [first, most] = [...found].sort((a, b) => b[1] - a[1])[0];
+  return (found.get("en") ?? 0) >= ENGLISH * most ? "en" : first;
+}
+
+/** Whether two keys may be forms of one word: one has the other's beginning. */
+function same(one, other) {
+  const starts = [beginning(one), beginning(other)];
+  return starts.every(Boolean) && (one.startsWith(starts[1]) || other.startsWith(starts[0]));
+}
 
 function counts(sets) {
   const found = new Map();
@@ -113,7 +172,4 @@ function counts(sets) {
 }
 
 /** A word as most texts spell it. */
-function spelled(key, words) {
-  const spellings = counts(words.filter((word) => wordKeys(word).next().value?.[0] === key).map((word) => [word]));
-  return [...spellings].sort((a, b) => b[1] - a[1])[0]?.[0] ?? key;
-}
+const spelled = (spellings) => [...counts([spellings.filter(Boolean)])].sort((a, b) => b[1] - a[1])[0][0];

@@ -37,7 +37,7 @@ export function* wordKeys(text) {
 }
 
 function* keysOf(word) {
-  if (!STARTS_IN_SCRIPT.test(word)) return yield [...new Set([word, translate(word, SPELLED)].map(bare))];
+  if (!STARTS_IN_SCRIPT.test(word)) return yield [...new Set([word, translate(word, SPELLED)].map(withoutAccents))];
   const signs = [...word];
   for (let at = 0; at < (signs.length - 1 || 1); at++) yield [signs.slice(at, at + 2).join("")];
 }
@@ -83,9 +83,9 @@ function partOf(joined, keys, starts) {
 }
 
 /** Without case, as Python's `casefold`: "ẞ" is "ss", and "ς" is "σ". */
-const fold = (text) => text.toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
+export const fold = (text) => text.toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
 
 const translate = (word, table) => word.replace(/[^\0-\x7f]/g, (letter) => table[letter] ?? letter);
 
 /** A word without accents. */
-const bare = (word) => translate(word, LETTERS).normalize("NFD").replace(ACCENTS, "").normalize("NFC");
+export const withoutAccents = (word) => translate(word, LETTERS).normalize("NFD").replace(ACCENTS, "").normalize("NFC");

@@ -1,0 +1,68 @@
+"""The language of a text, told by its script and by its function words, which say nothing about its subject."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from xsent.words import without_accents
+
+FUNCTION_WORDS = Path(__file__).with_name("function_words.json")  # the page of `xsent web` reads it too
+
+_LOOKED_AT = 1000  # characters: more tell no more
+_WORD = re.compile(r"[^\W\d_]+")
+# Scripts that one of the model's languages has for itself, or that some language has.
+_SCRIPTS = {
+    "ja": re.compile("[\u3041-\u30ff]"),
+    "zh": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"),
+    "ru": re.compile("[\u0400-\u04ff]"),
+    "ar": re.compile("[\u0600-\u06ff]"),
+    "ko": re.compile("[\uac00-\ud7af]"),
+}
+_SHARE = 4  # a script with one letter in so many tells the language
+
+
+def language_of(text: str) -> str:
+    """The code of a text's language, empty if nothing tells it: few words, or a language without function words here.
+
+    A word that several languages have counts for each by one over their number. Letters without their accents are
+    understood.
+    """
+    words = _WORD.findall(text[:_LOOKED_AT].casefold())
+    letters = "".join(words)
+    if not letters.isascii():
+        for language, script in _SCRIPTS.items():
+            if _SHARE * len(script.findall(letters)) > len(letters):
+                return language
+    table = _languages()
+    shares = defaultdict[str, float](float)
+    for word in words:
+        known = table.get(word, ())
+        for language in known:
+            shares[language] += 1 / len(known)
+    most = max(shares.values(), default=0)
+    likeliest = [language for language, share in shares.items() if share == most]
+    return likeliest[0] if len(likeliest) == 1 else ""
+
+
+def is_function_word(word: str) -> bool:
+    """Whether a word, in any case and with or without its accents, is a function word of one of nine languages."""
+    return word.casefold() in _languages()
+
+
+@cache
+def _languages() -> dict[str, tuple[str, ...]]:
+    """The languages that have a function word, by the word as it is spelled and without its accents."""
+    words = {one: text.split() for one, text in json.loads(FUNCTION_WORDS.read_text(encoding="utf-8")).items()}
+    spelled = _by_word(words)
+    return _by_word({one: map(without_accents, listed) for one, listed in words.items()}) | spelled
+
+
+def _by_word(words: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for language, listed in words.items():
+        for word in listed:
+            found.setdefault(word, {})[language] = None
+    return {word: tuple(languages) for word, languages in found.items()}
