@@ -1,1 +1,1 @@
-"""Programs on the public API of `xsent`: commands, the engine for Ray, modules for other people's tools, examples."""
+"""Programs on the public API of `xsent`: commands, modules for other people's tools, examples."""

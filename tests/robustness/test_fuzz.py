@@ -172,23 +172,6 @@ def with_parquet(folder: Path, _: pytest.FixtureRequest) -> Reader:
     return lambda folder: list(TextSource(str(folder / "a.parquet"), "text"))
 
 
-def with_ray_job(folder: Path, _: pytest.FixtureRequest) -> Reader:
-    pytest.importorskip("ray")
-    from xsent_apps.ray import Part, is_complete, start_job
-
-    note = {"fingerprint": "abc"}
-    part = Part(folder / "part-000000.parquet", 0, 0, ["one"])
-    (folder / "a.txt").write_text("one\n")
-    start_job(folder, [folder / "a.txt"], note, resume=False, force=False)
-    part.path.touch()
-
-    def read(folder: Path) -> None:
-        start_job(folder, [folder / "a.txt"], note, resume=True, force=False)
-        is_complete(part)
-
-    return read
-
-
 MAKERS = [value for name, value in globals().items() if name.startswith("with_")]
 
 
