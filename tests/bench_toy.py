@@ -33,9 +33,20 @@ def write_toy_tests(folder: Path) -> Path:
         file.writelines(more)
     for language in ("en", "fr", "de"):
         write_topics(folder / "sib200" / language, language)
+        write_questions(folder / "passages", language)
     for language in ("en", "fr"):
         write_similarities(folder / "stsb" / f"{language}-test.csv", language)
     return folder
+
+
+def write_questions(folder: Path, language: str) -> None:
+    """Write queries, which are the first half of their passages."""
+    folder.mkdir(exist_ok=True)
+    texts = [pair[2] if language == "en" else translate(pair[2], language) for pair in toy_pairs(20, seed=7)]
+    queries = [f"{text[: len(text) // 2]}\t{number}\n" for number, text in enumerate(texts)]
+    (folder / f"{language}.tsv").write_text("".join(queries))
+    passages = [f"{number}\t{text}\n" for number, text in enumerate(texts)]
+    (folder / f"{language}.passages.tsv").write_text("".join(passages))
 
 
 def write_topics(folder: Path, language: str) -> None:

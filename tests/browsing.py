@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from xsent_apps.web import Site, open_server
+from xsent_apps.web.server import open_site
+from xsent_apps.web.site import Site
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -35,7 +36,7 @@ def listening(server: ThreadingHTTPServer) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Of the page as `xsent web` serves it, with its model."""
-    with listening(open_server(Site.of(None), "127.0.0.1", 0)) as address:
+    with open_site(Site.of(None)) as address:
         yield address
 
 

@@ -22,8 +22,9 @@ TAKES_ROOM = {"open", "os.mkdir", "fsync"}
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
     "onnxruntime sentencepiece pyarrow.parquet pandas xsent.cli.main xsent.encoder xsent.files.vectors "
-    "xsent.search.write xsent.classification.classifier xsent.documents.encoder xsent.mining.paraphrases "
-    "xsent_apps.notes xsent_export.cli xsent_export.export xsent_train.cli xsent_train.trainer".split()
+    "xsent.search.lines xsent.search.documents xsent.classification.classifier xsent.documents.encoder "
+    "xsent.mining.paraphrases "
+    "xsent_apps.notes.command xsent_export.cli xsent_export.export xsent_train.cli xsent_train.trainer".split()
 )
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
 from xsent.search.index import SearchIndex
+from xsent.search.lines import build_index
 from xsent.search.store import IndexDatabase
-from xsent.search.write import build_index
 
 LINES = [f"Anna sees Boris {number} times." if number % 7 else "" for number in range(1, 51)]  # 43 have text
 
@@ -70,10 +70,8 @@ def contents(folder: Path) -> dict[str, object]:
     """Everything in an index: its files, and instead of the database what is in that."""
     found: dict[str, object] = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix != ".db"}
     database = IndexDatabase(folder)
-    for name in ("index", "unfinished"):
-        found[name] = database.state(name)
-    state = database.state() or database.state("unfinished")
-    return {**found, "passages": database.passages(0, state.rows if state else 0)}
+    state = database.state()
+    return {**found, "state": state, "passages": database.passages(0, state.rows), "documents": database.documents()}
 
 
 def overwrite(file: Path, place: int, data: bytes) -> None:

@@ -6,13 +6,13 @@ Needs chromium (apt-get install chromium fonts-noto-cjk) and playwright (pip ins
 """
 
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from xsent_apps.web import Site, open_server
+from xsent_apps.web.server import open_site
+from xsent_apps.web.site import Site
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 
@@ -56,12 +56,10 @@ def take_all(browser: Browser, address: str) -> None:
 def main() -> None:
     """Serve the page and write its pictures."""
     IMAGES.mkdir(exist_ok=True)
-    with open_server(Site.of(None), "127.0.0.1", 0) as server, sync_playwright() as started:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with open_site(Site.of(None)) as address, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        take_all(browser, f"http://127.0.0.1:{server.server_port}/")
+        take_all(browser, address)
         browser.close()
-        server.shutdown()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 
 from xsent import FingerprintError, SentenceEncoder
 from xsent.errors import require_extra
-from xsent_apps import Integration
+from xsent_apps.integration import Integration
 
 with require_extra("chroma"):
     from chromadb.api.types import Documents, EmbeddingFunction, Embeddings, Space

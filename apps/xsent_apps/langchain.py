@@ -1,7 +1,7 @@
 """LangChain: sentence vectors as its `Embeddings`."""
 
 from xsent.errors import require_extra
-from xsent_apps import Integration
+from xsent_apps.integration import Integration
 
 with require_extra("langchain"):
     from langchain_core.embeddings import Embeddings

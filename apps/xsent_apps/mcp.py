@@ -20,7 +20,7 @@ from xsent import DataError, Hit, SearchIndex, SentenceEncoder, XsentError
 from xsent.cli.options import BundleOption, CleanOption, LayersOption, ThreadsOption
 from xsent.errors import require_extra
 from xsent.files.atomic import refuse_links
-from xsent_apps.notes import Notes
+from xsent_apps.notes.folder import Notes
 from xsent_apps.notes.passages import headings_of
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def mcp(
     """
     with require_extra("mcp"):
         import mcp as _  # noqa: F401  if it is missing, say so before the model is loaded
-    from xsent_apps.server import LOCAL, address, listen, run_server
+    from xsent_apps.server.running import LOCAL, address, listen, run_server
 
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     server = create_server(Library(folders, encoder, max_bytes=max_bytes))

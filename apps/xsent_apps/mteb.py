@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.errors import require_extra
-from xsent_apps import Integration
+from xsent_apps.integration import Integration
 
 with require_extra("mteb"):
     from mteb.models.abs_encoder import AbsEncoder

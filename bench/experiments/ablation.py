@@ -22,20 +22,19 @@ from typing import Annotated, Any
 import typer
 
 from xsent.bundle import builtin_path
-from xsent.classification.topics import ENGLISH
 from xsent.cli.options import split_names
 from xsent.cli.terminal import one_line_errors
 from xsent.cpu import processor_name
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.judgements import sts
 from xsent.evaluation.result import Evaluation
+from xsent.evaluation.topics import ENGLISH, transfer_from_english
 from xsent.evaluation.translation import tatoeba, xsr
 from xsent.files.atomic import atomic_file, remove_folder
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
 from xsent_bench.cli import numbers
 from xsent_bench.processes import answers, peak_memory, serve_parent
-from xsent_bench.quality import topics
 from xsent_bench.report import Section, Table, write_pages
 from xsent_bench.results import NONE
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
@@ -296,7 +295,8 @@ def every_score(encoder: SupportsEncode, tests: Path, small_xsr: Path, languages
     first = languages[0]
     found = by_direction("Tatoeba", tatoeba(encoder, tests / "tatoeba", languages))
     found |= by_direction("XSR", xsr(encoder, small_xsr, [first]))
-    accuracy = topics(encoder, tests / "sib200", [ENGLISH, *languages])
+    cells = transfer_from_english(encoder, tests / "sib200", [ENGLISH, *languages])
+    accuracy = {cell.test: cell.accuracy for cell in cells}
     found |= {f"SIB en→{language}": share for language, share in accuracy.items()}
     similar = sts(encoder, tests / "stsb", [ENGLISH, first]).scores
     return found | {f"STS {language}": 100 * figures["spearman"] for language, figures in similar.items()}

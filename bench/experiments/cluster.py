@@ -18,9 +18,9 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 from xsent import SentenceEncoder, cluster, strip_boilerplate
-from xsent.classification.topics import COLUMNS, TEST_FILES, read_examples, topic_files
 from xsent.cli.options import BundleOption, LayersOption
 from xsent.cli.terminal import format_table, one_line_errors
+from xsent.evaluation.topics import COLUMNS, TEST_FILES, read_examples, topic_files
 
 NONE = "none"  # label of the tickets that belong to no topic
 GREETED = 5  # mails of each ticket

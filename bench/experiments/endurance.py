@@ -12,9 +12,10 @@ import typer
 
 from xsent.bundle import TABLE, Bundle
 from xsent.cli.options import split_names
-from xsent.cli.terminal import Progress, one_line_errors
+from xsent.cli.terminal import one_line_errors
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
+from xsent.progress import Progress
 from xsent_bench.processes import Child, resident
 from xsent_bench.report import listing
 from xsent_bench.results import Measurement

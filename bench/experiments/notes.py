@@ -8,7 +8,6 @@ import csv
 import json
 import shutil
 import subprocess
-import threading
 import unicodedata
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -170,24 +169,23 @@ def ask_page(hits: Sequence[Hit], queries: Sequence[str]) -> list[list[Hit]]:
     """Hits of the page, in which the passages are lines."""
     from playwright.sync_api import expect, sync_playwright
 
-    from xsent_apps.web import Site, open_server
+    from xsent_apps.web.server import open_site
+    from xsent_apps.web.site import Site
 
     line_of = {hit: " ".join(f"{hit.context}: {hit.text}".removeprefix(": ").split()) for hit in hits}
     passages: dict[str, list[Hit]] = {}
     for hit, line in line_of.items():
         passages.setdefault(line, []).append(hit)
-    with open_server(Site.of(None), "127.0.0.1", 0) as server, sync_playwright() as started:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with open_site(Site.of(None)) as address, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page()
-        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        page.goto(address)
         page.wait_for_selector("html[data-ready]", timeout=60_000)
         page.fill("#paste", "\n\n".join(line_of.values()))
         page.click("#add")
         expect(page.locator("#encoding")).to_contain_text(f"{len(line_of)} passages.", timeout=300_000)
         answers = [[text for text, _ in page.evaluate(ASK, query)] for query in queries]
         browser.close()
-        server.shutdown()
     return [[hit for line in dict.fromkeys(lines[:MOST]) for hit in passages[line]][:MOST] for lines in answers]
 
 

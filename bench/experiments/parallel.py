@@ -16,6 +16,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from xsent import Document, update_index
 from xsent.cli.options import BundleOption, split_names
 from xsent.cli.terminal import one_line_errors
 from xsent.documents.encoder import DocumentEncoder, EncodesStreams
@@ -27,7 +28,6 @@ from xsent.mining.margin import Margin
 from xsent.mining.paraphrases import THRESHOLD, mine_paraphrases
 from xsent.precision import Vectors
 from xsent.search.index import SearchIndex
-from xsent.search.write import Document, update_index
 from xsent.similarity import cosine_similarity
 from xsent_bench.report import Table
 

@@ -13,10 +13,11 @@ import numpy as np
 import psutil  # type: ignore[import-untyped]  # it has no types
 import typer
 
-from xsent.cli.terminal import Progress, one_line_errors
+from xsent.cli.terminal import one_line_errors
 from xsent.cpu import time_each
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
+from xsent.progress import Progress
 from xsent_bench.cli import numbers
 from xsent_bench.processes import start_server
 from xsent_bench.report import listing

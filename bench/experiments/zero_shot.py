@@ -9,10 +9,11 @@ import typer
 from numpy.typing import NDArray
 
 from xsent.classification.classifier import LinearClassifier
-from xsent.classification.topics import COLUMNS, ENGLISH, TEST_FILES, TRAIN_FILES, read_examples, topic_files
 from xsent.cli.options import BundleOption
-from xsent.cli.terminal import Progress, format_table, one_line_errors
+from xsent.cli.terminal import format_table, one_line_errors
 from xsent.encoder import SentenceEncoder
+from xsent.evaluation.topics import COLUMNS, ENGLISH, TEST_FILES, TRAIN_FILES, read_examples, topic_files
+from xsent.progress import Progress
 
 # Written once, before anything was measured.
 DESCRIPTIONS = {

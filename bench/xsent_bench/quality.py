@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.classification.topics import COLUMNS, ENGLISH, read_examples, transfer_from_english
 from xsent.encoder import EncodeOptions, SentenceEncoder
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.judgements import sts
+from xsent.evaluation.retrieval import retrieval
+from xsent.evaluation.topics import COLUMNS, ENGLISH, read_examples, transfer_from_english
 from xsent.evaluation.translation import DIRECTIONS, space, tatoeba, xsim
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
@@ -61,15 +62,26 @@ def translation_errors(encoder: SupportsEncode, folder: Path, languages: Sequenc
 
 
 def topic_heads(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> Scores:
-    """The accuracy of heads that learnt in English: our own, and one of scikit-learn."""
-    ours = topics(encoder, folder, languages)
+    """Heads that learnt in English: the accuracy of ours and of one of scikit-learn, and what ours calls unknown."""
+    ours = {cell.test: cell for cell in transfer_from_english(encoder, folder, languages)}
     theirs = topics_by_sklearn(encoder, folder, languages)
-    return {code: {"topics": ours[code], "sklearn": theirs[code]} for code in languages}
+    found: dict[str, dict[str, float]] = {}
+    for code, cell in ours.items():
+        unknown = {name: share for name, share in (("lost", cell.lost), ("off_topic", cell.found)) if share is not None}
+        found[code] = {"topics": cell.accuracy, "sklearn": theirs[code], **unknown}
+    return found
 
 
 def similarities(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> Scores:
     """Spearman's correlation with human scores × 100."""
     return {code: {"similarity": 100 * row["spearman"]} for code, row in sts(encoder, folder, languages).scores.items()}
+
+
+def questions(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> Scores:
+    """nDCG@10 × 100 of questions to passages by vectors: in one language, and to English passages."""
+    names = {"ndcg": "questions", "to_en": "questions_to_en", "own": "own"}
+    measured = retrieval(encoder, folder, languages).scores.items()
+    return {code: {names[name]: row[name] for name in names if name in row} for code, row in measured}
 
 
 TESTS: Mapping[str, tuple[str, Callable[[SupportsEncode, Path, Sequence[str]], Scores]]] = {
@@ -78,16 +90,12 @@ TESTS: Mapping[str, tuple[str, Callable[[SupportsEncode, Path, Sequence[str]], S
     "flores": ("{}.txt", translation_errors),
     "sib200": ("{}/test.tsv", topic_heads),
     "stsb": ("{}-test.csv", similarities),
+    "passages": ("{}.passages.tsv", questions),
 }
 
 
-def topics(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> dict[str, float]:
-    """Accuracy of heads trained on SIB-200 in English, in per cent, by language."""
-    return {cell.test: cell.accuracy for cell in transfer_from_english(encoder, folder, languages)}
-
-
 def topics_by_sklearn(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> dict[str, float]:
-    """The same of one head of scikit-learn on unit vectors; cross-validation in the training file chooses its C."""
+    """Accuracy in per cent of one head of scikit-learn on unit vectors, by language; cross-validation chooses its C."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
 

@@ -5,15 +5,15 @@ The tables in pages are made from the results of a report too, so that no figure
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from xsent.classification.topics import ENGLISH
 from xsent.errors import DataError
+from xsent.evaluation.topics import ENGLISH
 from xsent.files.atomic import atomic_file
 from xsent_bench import OURS, plots
 from xsent_bench.plots import USUAL, Plot
@@ -38,7 +38,8 @@ SYSTEMS_TEXT = (
     "encode the same sentences in four languages: one of 8, 32 or 128 words, and sentences as different in length as "
     "real ones, one after the other and in the batches that were fastest. Scores are means over the languages other "
     "than English, in per cent: translations found (Tatoeba) to and from English, errors of FLORES to English, topics "
-    "(SIB-200) by heads that learnt in English, xsent's own and one of scikit-learn, and similarity (STS-B)."
+    "(SIB-200) by heads that learnt in English, xsent's own and one of scikit-learn, similarity (STS-B), and questions "
+    "that find their passage (nDCG@10)."
 )
 
 PLACE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -148,7 +149,7 @@ def dominates(one: Measurement, other: Measurement, score: str) -> bool:
 
 
 def drawn(measured: Measured, *draw: Callable[[Measured], Plot | None]) -> list[Plot]:
-    """The pictures that there is something to draw for."""
+    """Plots for which there is data."""
     return [plot for one in draw if (plot := one(measured))]
 
 
@@ -262,18 +263,26 @@ def all_depths(results: Results) -> list[Axis]:
     return sorted({m.axes["layers"] for m in results.of("process")}, key=order, reverse=True)
 
 
+def measured_ones(names: Mapping[str, str], measured: Iterable[Measurement]) -> dict[str, str]:
+    """The figures that something was measured for; a report made before one was known has none of it."""
+    known = {figure for one in measured for figure in one.figures}
+    return {figure: name for figure, name in names.items() if figure in known}
+
+
 def systems(results: Results) -> str:
     """All systems with their weights; scores that there are in English too stand before those of the others."""
     columns = {
         "xx_en": "translations found, %",
         "sklearn": "topics by scikit-learn, % (English / others)",
         "similarity": "similarity (English / others)",
+        "questions": "questions (English / others)",
         "ms_32_words": "one sentence, ms",
         "batched_per_second": "sentences/s",
         "mib_1000": "memory, MiB",
         "bytes": "size, MB",
     }
     rows = []
+    columns = measured_ones(columns, results.compared())
     for m in (m for m in results.compared() if RANDOM not in str(m.axes["model"])):
         name = system_name(m.axes)
         cells = [name if m.axes["system"] == OURS else f"{m.axes['model']} (`{name}`)"]
@@ -300,7 +309,12 @@ def languages(results: Results) -> str:
         "flores": "errors in FLORES, to English",
         "topics": f"topics (English: {shown(english, 'topics')})",
         "similarity": f"similarity × 100 (English: {shown(english, 'similarity')})",
+        "questions": f"questions, nDCG@10 (English: {shown(english, 'questions')})",
+        "questions_to_en": "questions to English passages",
+        "lost": f"lost to unknown, % (English: {shown(english, 'lost')})",
+        "off_topic": f"off-topic found, % (English: {shown(english, 'off_topic')})",
     }
+    names = measured_ones(names, found.values())
     rows = [[name, *(shown(m, figure) for m in found.values())] for figure, name in names.items()]
     return Table(["", *map(str, found)], rows).markdown()
 
@@ -309,11 +323,19 @@ def layers(results: Results) -> str:
     """Scores and costs by layers."""
     scored = {m.axes["layers"]: m for m in results.compared() if m.axes["system"] == OURS}
     usual = {axis: USUAL[axis] for axis in ("precision", "backend")}
-    headings = ["layers", "found, to English", "found in an index of all layers", "topics", "similarity × 100"]
+    quality = {
+        "xx_en": "found, to English",
+        "across": "found in an index of all layers",
+        "topics": "topics",
+        "similarity": "similarity × 100",
+        "questions": "questions",
+    }
+    quality = measured_ones(quality, scored.values())
+    headings = ["layers", *quality.values()]
     headings += ["time, ms", "sentences/s", "first vector, ms", "memory, MiB", "bundle, MB"]
     rows = []
     for depth in all_depths(results):
-        cells = [shown(scored[depth], name) for name in ("xx_en", "across", "topics", "similarity")]
+        cells = [shown(scored[depth], name) for name in quality]
         latency = results.one("latency", layers=depth, tokens=TOKENS, **USUAL)
         cells += [shown(latency, name) for name in ("p50_ms", "sentences_per_second")]
         cells += [shown(results.one("process", layers=depth, **usual), name) for name in ("first_ms", "mib_1000")]

@@ -33,6 +33,12 @@ HEADINGS = {  # of figures whose name and unit do not say enough
     "sklearn_en": "topics, scikit-learn, English",
     "similarity": "similarity × 100",
     "similarity_en": "similarity × 100, English",
+    "lost": "lost to unknown, %",
+    "off_topic": "off-topic found, %",
+    "questions": "questions, nDCG@10",
+    "questions_en": "questions, nDCG@10, English",
+    "questions_to_en": "questions to English passages, nDCG@10",
+    "own": "first hits in the own language, %",
 }
 
 Axis = str | int | float

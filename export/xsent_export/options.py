@@ -20,8 +20,9 @@ from torch import Tensor
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error
 from xsent.files.text import read_lines
-from xsent_train.checkpoint import ABOUT, REMEDY, SPACES, TABLE, TOKENIZER, Checkpoint, with_table
+from xsent_train.checkpoint import ABOUT, REMEDY, SPACES, TABLE, TOKENIZER, Checkpoint
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
+from xsent_train.derive import with_table
 from xsent_train.model import ModelConfig
 
 logger = logging.getLogger(__name__)
@@ -186,14 +187,14 @@ def pruned(checkpoint: Checkpoint, languages: Sequence[str] | None, sample: Path
     lasting = [p.type in ALWAYS or (p.type == SentencePiece.NORMAL and p.score == least) for p in pieces]
     kept = ((counts > 0) | lasting).nonzero()[0]
     logger.info(f"{len(kept):,} of {len(counts):,} pieces stay for {', '.join(languages)}")
-    about, weights = with_table(checkpoint, checkpoint.weights[TABLE][kept], languages)
+    part = with_table(checkpoint, checkpoint.weights[TABLE][kept], languages)
     del vocabulary.pieces[:]
     vocabulary.pieces.extend(pieces[number] for number in kept)
     vocabulary.trainer_spec.vocab_size = len(kept)
     with TemporaryDirectory() as name:
         tokenizer = Path(name) / TOKENIZER
         tokenizer.write_bytes(vocabulary.SerializeToString(deterministic=True))
-        yield replace(checkpoint, about=about, weights=weights, vocabulary=tokenizer)
+        yield replace(part, vocabulary=tokenizer)
 
 
 def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path) -> NDArray[np.int64]:

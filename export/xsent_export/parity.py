@@ -22,7 +22,8 @@ from xsent.open_model import SupportsEncode
 from xsent.similarity import Floats
 from xsent_export.options import Budget, BundleSpec, ExportOptions, Precision
 from xsent_export.quantization import NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMIT, block_size
-from xsent_train.checkpoint import BundleWeights, Checkpoint, CheckpointEncoder
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
+from xsent_train.derive import BundleWeights
 from xsent_train.model import Encoder
 
 T = TypeVar("T")

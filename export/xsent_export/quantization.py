@@ -59,7 +59,7 @@ def quantize_columns(
     """The int8 weight of a linear layer [inputs, outputs] in -limit..limit, and the scales of its outputs.
 
     With the `moments` of its inputs, the sum of x^T x [inputs, inputs], each weight compensates for the error that the
-    weights before it left in the product. Weights that are whole steps already stay as they are. An output whose
+    weights before it left in the product. Weights already on the quantization grid are unchanged. An output whose
     weights would move by more than half a step (root mean square) is rounded plainly: no rounding is further off.
     """
     rows, scales = _quantize(weight, axis=0, limit=limit)

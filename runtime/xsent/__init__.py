@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from xsent.bundle import Bundle as Bundle
     from xsent.classification.classifier import LinearClassifier as LinearClassifier
     from xsent.documents.encoder import DocumentEncoder as DocumentEncoder
+    from xsent.documents.sentences import split_sentences as split_sentences
     from xsent.encoder import LongSentenceWarning as LongSentenceWarning
     from xsent.encoder import OnLong as OnLong
     from xsent.encoder import SentenceEncoder as SentenceEncoder
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
     from xsent.mining.paraphrases import group_pairs as group_pairs
     from xsent.mining.paraphrases import mine_paraphrases as mine_paraphrases
     from xsent.mining.paraphrases import paraphrase_mining as paraphrase_mining
+    from xsent.search.documents import update_index as update_index
     from xsent.search.index import Hit as Hit
     from xsent.search.index import SearchIndex as SearchIndex
     from xsent.search.index import say_nothing_close as say_nothing_close
     from xsent.search.index import semantic_search as semantic_search
-    from xsent.search.write import Document as Document
-    from xsent.search.write import build_index as build_index
-    from xsent.search.write import extend_index as extend_index
-    from xsent.search.write import update_index as update_index
+    from xsent.search.lines import build_index as build_index
+    from xsent.search.lines import extend_index as extend_index
+    from xsent.search.writer import Document as Document
     from xsent.similarity import cos_sim as cos_sim
     from xsent.similarity import cosine_similarity as cosine_similarity
     from xsent.similarity import nearest as nearest
@@ -57,6 +58,7 @@ _NAMES = {  # by module
     "bundle": "Bundle",
     "classification.classifier": "LinearClassifier",
     "documents.encoder": "DocumentEncoder",
+    "documents.sentences": "split_sentences",
     "encoder": "LongSentenceWarning OnLong SentenceEncoder UnknownTextWarning",
     "errors": "BackendError BundleError DataError FingerprintError MissingExtraError ParityError XsentError",
     "mining.bitext": "align_documents mine_bitext",
@@ -66,7 +68,9 @@ _NAMES = {  # by module
     "mining.names": "ClusterName name_clusters",
     "mining.paraphrases": "group_pairs mine_paraphrases paraphrase_mining",
     "search.index": "Hit SearchIndex say_nothing_close semantic_search",
-    "search.write": "Document build_index extend_index update_index",
+    "search.documents": "update_index",
+    "search.lines": "build_index extend_index",
+    "search.writer": "Document",
     "similarity": "cos_sim cosine_similarity nearest",
 }
 # Names of sentence-transformers whose functions work otherwise here.

@@ -255,17 +255,6 @@ def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def split_depth(fingerprint: str) -> tuple[str, str]:
-    """The space of a fingerprint, see `Bundle.fingerprint_of`, and its depth, such as "2"; "" for all layers."""
-    space = re.sub(r"\.\d+$", "", fingerprint)
-    return space, fingerprint[len(space) + 1 :]
-
-
-def same_space(a: str, b: str) -> bool:
-    """Whether vectors of two fingerprints can be compared: their depths may differ."""
-    return split_depth(a)[0] == split_depth(b)[0]
-
-
 def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
     """Turn the JSON object of a manifest into its typed form; raises BundleError with the source and the field.
 

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from xsent.backends.base import default_backend, open_backend, preload_backend
 from xsent.backends.threads import available_cpus, ordered_map
 from xsent.bundle import Bundle, builtin_path
-from xsent.cli.terminal import Progress
 from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
 from xsent.precision import Precision, Vectors, binary_similarity, pack_signs, stored_as, to_int8
+from xsent.progress import Progress
 from xsent.similarity import cosine_similarity, row_cosines
 from xsent.tokenizer import MEASURED, Tokenizer, expected_tokens, seems_foreign
 
@@ -155,7 +155,7 @@ class SentenceEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of its vectors; `xsent.bundle.same_space` tells whether those of two can be compared."""
+        """Identity of its vectors; `xsent.fingerprint.same_space` tells whether those of two can be compared."""
         return self.bundle.fingerprint_of()
 
     def fingerprint_of(self, space: str | None = None) -> str:

@@ -19,7 +19,7 @@ GROUP = "xsent.encoders"
 # Openers of our own rooms by name, imported when a folder is no bundle: the runtime imports no other room.
 OPENERS = {
     "checkpoint": "xsent_train.checkpoint:open_encoder",
-    "teacher": "xsent_train.teacher.teacher:open_int8_teacher",
+    "teacher": "xsent_train.teacher.open:open_int8_teacher",
     "sentence-transformers": "xsent_train.teacher.bert:open_sentence_transformer",
 }
 # Files that tell such folders.

@@ -18,7 +18,7 @@ from httpx2 import post
 
 from xsent import DataError, SentenceEncoder
 from xsent_apps.mcp import MOST_CHARACTERS, Library
-from xsent_apps.notes import INDEX
+from xsent_apps.notes.folder import INDEX
 
 mcp = pytest.importorskip("mcp")
 

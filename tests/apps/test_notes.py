@@ -16,7 +16,7 @@ from texts import pdf
 
 from xsent import SearchIndex, SentenceEncoder
 from xsent.files.atomic import only_writer
-from xsent_apps.notes import INDEX, Notes
+from xsent_apps.notes.folder import INDEX, Notes
 from xsent_apps.notes.read import READERS
 
 FILES = {
@@ -93,7 +93,7 @@ def test_headings_and_names_are_found_and_shown(run: Runner, folder: Path) -> No
 
 def test_rules_may_change_and_clocks_jump(folder: Path, encoder: SentenceEncoder) -> None:
     notes, cat = Notes(folder), folder / "cat.txt"
-    with mock.patch("xsent_apps.notes.READING", "1"):
+    with mock.patch("xsent_apps.notes.folder.READING", "1"):
         assert notes.update(encoder) == 4
     assert (notes.update(encoder), notes.update(encoder)) == (4, 0)
     for animal, seconds in (("dog", 7e9), ("cow", -7e7), ("pig", 1e9)):  # of the same length

@@ -13,7 +13,7 @@ from texts import NOTES
 from experiments.notes import ASK
 from xsent import SearchIndex, SentenceEncoder, build_index
 from xsent_apps.notes.passages import passages
-from xsent_apps.web import STATIC
+from xsent_apps.web.site import STATIC
 
 pytestmark = needs_chromium
 __all__ = ["address", "browser"]

@@ -12,7 +12,7 @@ import pytest
 import xsent.languages
 from xsent import SentenceEncoder, cluster, name_clusters, without_background
 from xsent.bundle import builtin_path
-from xsent_apps.web import STATIC
+from xsent_apps.web.site import STATIC
 
 CLIENT = Path(__file__).parent / "page_groups.mjs"
 TICKETS = Path(__file__).parents[2] / "bench/tickets.tsv"

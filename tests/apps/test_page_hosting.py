@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from browsing import browser, complaints_of, expect, listening, needs_chromium, open_page
 
-from xsent_apps.web import Site
+from xsent_apps.web.site import Site
 
 pytestmark = needs_chromium
 __all__ = ["browser"]

@@ -20,7 +20,7 @@ from xsent.clean import remove_format
 from xsent.search.store import IndexDatabase, IndexState, Passage
 from xsent.tokenizer import Tokenizer
 from xsent.words import word_keys
-from xsent_apps.web import STATIC
+from xsent_apps.web.site import STATIC
 
 CLIENT = Path(__file__).parent / "page_tokenizer.mjs"
 

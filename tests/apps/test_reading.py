@@ -13,7 +13,7 @@ from commands import raises
 from texts import pdf
 
 from xsent import DataError
-from xsent_apps.notes.passages import CONTEXT_LENGTH, split_sentences
+from xsent_apps.notes.passages import CONTEXT_LENGTH, sentences_of
 from xsent_apps.notes.read import READERS, read_passages
 from xsent_apps.notes.source import Source, as_western
 
@@ -107,9 +107,23 @@ def test_long_paragraphs_are_cut_between_sentences_and_nothing_is_lost(tmp_path:
     for line, text, _ in passages:
         assert text.split(". ")[0] in lines[line - 1]
     assert texts(tmp_path, "x" * 3000, "b.txt") == ["x" * 3000]
-    assert [len(text) for text in texts(tmp_path, "x" * 12_000, "c.txt")] == [5000, 5000, 2000]
+    assert [len(text) for text in texts(tmp_path, "x" * 12_000, "c.txt")] == [4000, 4000, 4000]
     assert texts(tmp_path, "été".encode("utf-16"), "d.txt") == ["été"]
-    assert split_sentences("Ja! Nein? 元気です。はい。") == ["Ja!", "Nein?", "元気です。", "はい。"]
+    assert sentences_of("Ja! Nein? 元気です。はい。") == ["Ja!", "Nein?", "元気です。", "はい。"]
+
+
+def test_abbreviations_and_dates_end_no_sentence(tmp_path: Path) -> None:
+    sentences = [
+        "Am 3. Mai kam Dr. Weiß, z. B. mit dem Zug.",
+        "On 3 May Dr. Smith came, e.g. by train.",
+        "Le 3 mai M. Dupont est venu.",
+        "Вчера г. Иванов приехал на поезде.",
+        "El Sr. López vive en la calle Mayor.",
+    ]
+    text = " ".join(sentences)
+    assert sentences_of(text) == sentences
+    for passage in texts(tmp_path, " ".join([text] * 12), "a.txt"):
+        assert len(passage) <= 500 and passage.startswith(tuple(sentences)) and passage.endswith(tuple(sentences))
 
 
 def test_what_a_page_shows_is_read(tmp_path: Path) -> None:

@@ -29,9 +29,10 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from xsent import DataError, FingerprintError, LinearClassifier, SearchIndex, SentenceEncoder, build_index, extend_index
-from xsent_apps.server import listen, requests
+from xsent_apps.server import requests
 from xsent_apps.server.application import create_app
 from xsent_apps.server.requests import Limits
+from xsent_apps.server.running import listen
 
 pytestmark = pytest.mark.network
 

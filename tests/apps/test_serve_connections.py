@@ -24,7 +24,7 @@ SECONDS = 1
 @pytest.fixture(scope="module")
 def crowded(mini_bundle: Path) -> Iterator[str]:
     """A server of few connections that works on one request at a time, and lets none wait."""
-    before = f"from xsent_apps import server; server.CONNECTIONS = {PLACES}"
+    before = f"from xsent_apps.server import running; running.CONNECTIONS = {PLACES}"
     with serving(mini_bundle, "--threads", 1, "--queue", 0, before=before) as (address, _):
         yield address
 
@@ -32,7 +32,7 @@ def crowded(mini_bundle: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def impatient(mini_bundle: Path) -> Iterator[str]:
     """A server that waits a second for its clients, and needs three for each text."""
-    before = f"from xsent_apps import server; server.IDLE_SECONDS = {SECONDS}; "
+    before = f"from xsent_apps.server import running; running.IDLE_SECONDS = {SECONDS}; "
     before += "import time; from xsent import SentenceEncoder as S; e = S.encode; "
     before += f"S.encode = lambda *a, **o: (time.sleep({3 * SECONDS}), e(*a, **o))[1]"
     with serving(mini_bundle, before=before) as (address, _):

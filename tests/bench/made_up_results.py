@@ -46,8 +46,9 @@ def others() -> list[Measurement]:
         found.append(Measurement("systems", {**axes, "model": "a model"}, costs))
         for language, more in (("en", 5), ("fr", 1), ("de", -1)):
             scores = {"topics": 80.0 + more, "sklearn": 75.0 + more, "similarity": 70.0 + more}
+            scores |= {"questions": 60.0 + more, "lost": 5.0 - more, "off_topic": 50.0}
             if language != "en":
-                scores |= {"xx_en": xx_en + more, "en_xx": xx_en, "flores": 0.5}
+                scores |= {"xx_en": xx_en + more, "en_xx": xx_en, "flores": 0.5, "questions_to_en": 55.0}
                 scores |= {} if layers in (LAYERS[-1], "–") else {"across": 91.5}
             found.append(Measurement("scores", {**axes, "language": language}, scores))
     random = {"system": "fastembed", "layers": "–", "model": "MiniLM, random weights: cost only"}

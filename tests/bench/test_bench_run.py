@@ -62,8 +62,10 @@ def test_a_process_says_all_figures(mini_bundle: Path, tmp_path: Path, monkeypat
     assert min(figures.values()) > 0 and figures["mib_1"] <= figures["peak_mib"]
     assert list(found.by_tokens) == [8]  # the bundle takes 64
     assert list(found.by_tokens[8])[:2] == ["p50_ms", "p95_ms"]
-    assert found.by_language["de"].keys() == {"xx_en", "en_xx", "topics", "sklearn"}  # no FLORES, no STS-B
-    assert found.by_language["en"].keys() == {"topics", "sklearn"}
+    asked = {"questions", "questions_to_en"}  # own needs five languages
+    heads = {"topics", "sklearn", "lost", "off_topic"}
+    assert found.by_language["de"].keys() == {"xx_en", "en_xx", *heads, *asked}  # no FLORES, no STS-B
+    assert found.by_language["en"].keys() == {*heads, "questions"}
     assert [text.partition(":")[0] for text in found.failed] == ["stsb"]
     raises(DataError, "BundleError: .*nowhere: no such folder", run_turn, Task("nowhere"))
     monkeypatch.setattr(processes, "process_memory", lambda field: 0.0)  # a system without /proc

@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 import pytest
 from pages import ROOT
 
-from xsent_apps.server import serve
+from xsent_apps.server.command import serve
 from xsent_apps.server.requests import HEALTH
 
 yaml = pytest.importorskip("yaml")

@@ -35,7 +35,7 @@ NOT_RUN_REASONS = {
     "waits for a browser; the tests of the page use one": ["xsent web --open"],
     "needs the model of this page; test_tiny.py makes it": ["xsent similarity --model tiny-model"],
     "not in the packages": ["llama-server", "ollama", "podman", "docker"],
-    "Ray takes 20 seconds to start; test_ray.py starts it": ["xsent encode texts"],
+    "Ray takes 20 seconds to start; test_ray.py starts it": ["python -m xsent_apps.examples.ray_vectors"],
     "measures for seconds; test_doctor.py runs it": ["xsent doctor"],
 }
 NOT_RUN = [command for commands in NOT_RUN_REASONS.values() for command in commands]
@@ -43,7 +43,7 @@ NOT_RUN = [command for commands in NOT_RUN_REASONS.values() for command in comma
 NOT_RUN_PYTHON = {
     'space="all-MiniLM-L6-v2"': "opens an index that is there already; test_all_minilm.py makes one",
     "specific_model_path=": "reads an export; test_sentence_transformers.py makes one",
-    '"phone/text.onnx"': "reads an export; test_text.py makes one",
+    '"phone/text.onnx"': "reads an export; test_phone.py makes one",
     "mteb.get_tasks(": "downloads",
     "spark.read": "needs a cluster",
 }

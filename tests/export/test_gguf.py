@@ -11,7 +11,7 @@ from xsent import DataError, SentenceEncoder
 from xsent.bundle import builtin_path
 from xsent.tokenizer import Tokenizer
 from xsent_export.export import export
-from xsent_export.formats.gguf import (
+from xsent_export.gguf import (
     LlamaEncoder,
     odd_strings,
     read_charsmap,

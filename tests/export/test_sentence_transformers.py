@@ -13,9 +13,9 @@ from texts import multilingual, train_tokenizer
 from xsent.clean import remove_format
 from xsent.errors import DataError
 from xsent_export.export import export
-from xsent_export.formats import write_sentence_transformers
-from xsent_export.formats.tokenizer import write_tokenizer
+from xsent_export.hub import write_sentence_transformers
 from xsent_export.options import BundleSpec, ExportOptions, Precision
+from xsent_export.tokenizer import write_tokenizer
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.model import ModelConfig
 from xsent_train.teacher.bert import open_sentence_transformer

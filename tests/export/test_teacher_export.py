@@ -15,7 +15,7 @@ from xsent_export import export as exporting
 from xsent_export.export import export
 from xsent_export.options import ExportOptions
 from xsent_train.teacher.bert import open_sentence_transformer
-from xsent_train.teacher.teacher import open_int8_teacher, open_teacher
+from xsent_train.teacher.open import open_int8_teacher, open_teacher
 
 pytest.importorskip("sentence_transformers")
 

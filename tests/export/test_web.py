@@ -18,7 +18,7 @@ from texts import multilingual
 
 from xsent.clean import remove_format
 from xsent.similarity import unit_rows
-from xsent_export.formats import GraphEncoder, write_web
+from xsent_export.hub import GraphEncoder, write_web
 from xsent_export.options import BundleSpec
 from xsent_train.checkpoint import CheckpointEncoder
 

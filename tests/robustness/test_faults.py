@@ -23,7 +23,8 @@ EVERY = bool(os.environ.get("XSENT_EVERY_FAULT"))  # else some of each job
 
 TEXT = [f"Anna sees Boris {number} times." if number % 7 else "" for number in range(1, 15)]
 OLD = [f"Clara sees David {number} times." for number in range(9)]
-SMALL = {"xsent.files.vectors.STEP": 4, "xsent.search.write.SAVE_EVERY": 4, "xsent.search.write._WORTH_COMPACTING": 2}
+SMALL = {"xsent.files.vectors.STEP": 4, "xsent.search.writer.SAVE_EVERY": 4, "xsent.search.lines._BLOCK_LINES": 4}
+SMALL |= {"xsent.search.documents._WORTH_COMPACTING": 2}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Job:
     parts: bool = False  # whether one thing can be there without the others, or the old be gone before the new is there
 
 
-KEPT = re.compile(r"\.x\.partial|\.a\.\w+\.part$|\.a\.\w+\.part\.json|notes/\.xsent-notes")  # to go on from
+KEPT = re.compile(r"\.a\.\w+\.part$|\.a\.\w+\.part\.json|notes/\.xsent-notes")  # to go on from
 JOBS = [
     Job("xsent encode a.txt --output a.npy", again="--resume"),
     Job("xsent encode a.txt --output a.npy --force", "xsent encode old.txt --output a.npy"),
@@ -50,9 +51,9 @@ JOBS = [
     Job("xsent documents fit en=a.txt de=old.txt --no-weights --output space"),
     Job("xsent documents embed a.txt --language en --no-weights --output a.npy"),
     Job("xsent documents align a.txt old.txt --languages en,de --no-weights"),
-    Job("xsent index a.txt x", again="--resume"),
+    Job("xsent index a.txt x", again="--resume", parts=True),
     Job("xsent index a.txt x --force", "xsent index old.txt x", parts=True),
-    Job("xsent index a.txt x --add", "xsent index old.txt x", again="--resume"),
+    Job("xsent index a.txt x --add", "xsent index old.txt x", again="--resume", parts=True),
     Job("xsent notes notes", parts=True),
     Job("xsent notes notes", "xsent notes notes", parts=True),
     Job("xsent notes notes --force", "xsent notes notes", parts=True),
@@ -181,10 +182,12 @@ def contents(folder: Path) -> dict[str, object]:
 def documents(folder: Path) -> dict[str, object]:
     index = SearchIndex(folder)
     index.verify()
+    # An index of lines grows by saved steps.
     stamps, found = index.documents(), defaultdict(list)
     for passage, vector in index.passages():
         if stamps.get(passage.source) != "":  # complete
-            found[f"{folder.name}: {passage.source}"].append((passage[:3], vector.tobytes()))
+            name = passage.source if index.state.lines == 0 else f"line {passage.line}"
+            found[f"{folder.name}: {name}"].append((passage[:3], vector.tobytes()))
     return dict(found)
 
 

@@ -40,7 +40,7 @@ import xsent_export.cli
 import xsent_train.cli
 from xsent import DataError, LinearClassifier, SearchIndex, SentenceEncoder
 from xsent.bundle import builtin_path, compute_fingerprint
-from xsent.classification.topics import read_examples
+from xsent.evaluation.topics import read_examples
 from xsent.files.tables import TextSource
 from xsent.files.text import read_fields, read_lines
 from xsent.files.vectors import VectorMeta, open_vectors, vector_file
@@ -49,8 +49,9 @@ from xsent.verification import verify
 from xsent_apps.notes.read import read_passages
 from xsent_export.options import DEFAULTS
 from xsent_export.parity import held_out_pairs
-from xsent_train.checkpoint import CheckpointEncoder, identify, load_checkpoint, load_optimizer, save_checkpoint
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint, load_optimizer, save_checkpoint
 from xsent_train.data.corpus import Corpus
+from xsent_train.derive import identify
 from xsent_train.recipe import load_recipe
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # about numbers that damage has made, and about long texts
@@ -169,23 +170,6 @@ def with_parquet(folder: Path, _: pytest.FixtureRequest) -> Reader:
     arrow = pytest.importorskip("pyarrow.parquet")
     arrow.write_table(pytest.importorskip("pyarrow").table({"text": ["one", None, "two"]}), folder / "a.parquet")
     return lambda folder: list(TextSource(str(folder / "a.parquet"), "text"))
-
-
-def with_ray_job(folder: Path, _: pytest.FixtureRequest) -> Reader:
-    pytest.importorskip("ray")
-    from xsent_apps.ray import Part, is_complete, start_job
-
-    note = {"fingerprint": "abc"}
-    part = Part(folder / "part-000000.parquet", 0, 0, ["one"])
-    (folder / "a.txt").write_text("one\n")
-    start_job(folder, [folder / "a.txt"], note, resume=False, force=False)
-    part.path.touch()
-
-    def read(folder: Path) -> None:
-        start_job(folder, [folder / "a.txt"], note, resume=True, force=False)
-        is_complete(part)
-
-    return read
 
 
 MAKERS = [value for name, value in globals().items() if name.startswith("with_")]
@@ -360,10 +344,10 @@ PROGRAMS = {"xsent": xsent.cli.main, "xsent-train": xsent_train.cli, "xsent-expo
 PROGRAMS["xsent-bench"] = xsent_bench.cli
 # What serves, watches, or measures for minutes: everything before it is tried, with any arguments.
 LONG = {
-    "xsent_apps.server.listen": lambda *_: socket.socket(),
-    "xsent_apps.server.run_server": None,
+    "xsent_apps.server.command.listen": lambda *_: socket.socket(),
+    "xsent_apps.server.command.run_server": None,
     "mcp.server.mcpserver.MCPServer.run": None,
-    "xsent_apps.web._serve": None,
+    "xsent_apps.web.command._serve": None,
     "watchfiles.watch": (),
     "xsent.cli.doctor.examine": (),
     "xsent_bench.run.measure_steps": Path("notes.txt"),

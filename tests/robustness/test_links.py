@@ -101,9 +101,6 @@ UNFINISHED = {
     "encode a.txt -o v.npy --force": [".v.npy.part", ".v.npy.part.json"],
     "encode a.txt -o v.npy --resume": [".v.npy.part", ".v.npy.part.json"],
     "encode a.txt -o v.parquet": [".v.parquet.part", ".v.parquet.part.json"],
-    "index a.txt x": [".x.partial"],
-    "index a.txt x --force": [".x.partial"],
-    "index a.txt x --resume": [".x.partial"],
 }
 
 

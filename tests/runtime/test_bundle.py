@@ -15,7 +15,7 @@ from indexes import overwrite
 from xsent.bundle import Bundle, builtin_path, file_digest
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
-from xsent.search.write import build_index
+from xsent.search.lines import build_index
 from xsent.verification import verify
 
 Edit = Callable[[dict[str, Any]], object]

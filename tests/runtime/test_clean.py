@@ -77,7 +77,8 @@ def test_a_clean_encoder_and_the_option(run: Runner, tmp_path: Path) -> None:
     assert run("encode", text, "--clean", "--output", tmp_path / "a.npy")[0] == 0
     vectors = np.load(tmp_path / "a.npy")
     assert np.array_equal(vectors[1], vectors[2])
-    out = run("duplicates", text, "--clean")[1]
+    assert run("duplicates", text, "--clean")[0] == 2  # cleaned vectors are given to it instead
+    out = run("duplicates", text, "--vectors", tmp_path / "a.npy")[1]
     assert out.splitlines()[1].split("\t")[2] == "[2024-05-01 10:00:00] INFO The cat sleeps."  # shown as it is
     noisy = "<p class=x>Dziękuję bardzo za piękną wiadomość, którą wczoraj otrzymałem.</p> https://a.example/b/c"
     with pytest.warns(UnknownTextWarning, match="in a language"):

@@ -7,7 +7,7 @@ import pytest
 from commands import OFFLINE, Runner, assert_refused, interrupt
 
 from xsent import SearchIndex, SentenceEncoder
-from xsent.search.store import UNFINISHED, IndexDatabase
+from xsent.search.store import IndexDatabase
 
 NOTES = "Anna sees Boris.\n\nClara, David and Elena.\nFrank\tvoit Greta\n"
 
@@ -60,25 +60,23 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
 
 @pytest.mark.parametrize(("count", "kept"), [(10, False), (1000, True)])
 def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: Path, count: int, kept: bool) -> None:
-    index, partial = tmp_path / "x.index", tmp_path / ".x.index.partial"
+    index = tmp_path / "x.index"
     lines = "".join(f"Anna sees Boris {number} times.\n" for number in range(count)).encode()
-    begun = lambda: (partial / "vectors.f16").exists() and IndexDatabase(partial).state(UNFINISHED)  # noqa: E731
-    message = b"What was indexed is kept; the same command with --resume goes on.\n" if kept else b""
-    often = f"{OFFLINE}; import xsent.search.write as write; write.SAVE_EVERY = 100"
-    once = begun if kept else partial.exists
+    begun = lambda: index.exists() and IndexDatabase(index).state().lines  # noqa: E731
+    message = b"What was indexed is kept; the same command with --resume continues.\n" if kept else b""
+    often = f"{OFFLINE}; from xsent.search import lines, writer; writer.SAVE_EVERY = lines._BLOCK_LINES = 100"
+    once = begun if kept else index.exists
     ended = interrupt("index", "-", index, "--model", mini_bundle, lines=lines, once=once, before=often)
-    assert (ended, partial.exists()) == ((130, message + b"Error: interrupted\n"), kept)
+    assert (ended, index.exists()) == ((130, message + b"Error: interrupted\n"), kept)
 
 
 def test_what_is_there_is_added_to_but_not_replaced(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
     assert SearchIndex(made).state.fingerprint == SentenceEncoder(mini_bundle).fingerprint
     arguments = ["index", notes, made, "--model", mini_bundle]
-    for options, message in (
-        ([], "exists; --force replaces it, --add adds to it"),
-        (["--resume"], "complete, there is nothing to resume; --force replaces it, --add adds to it"),
-        (["--add", "--resume"], "complete, there is nothing to resume; without --resume the lines are added"),
-    ):
-        assert run(*arguments, *options) == (1, "", f"Error: {made}: {message}\n")
+    assert_refused(run(*arguments), f"{made}: exists; --force replaces it, --add adds to it")
+    for options in (["--resume"], ["--add", "--resume"]):
+        code, out, err = run(*arguments, *options)
+        assert (code, out) == (0, "") and f"{made}: complete, there is nothing to resume\n" in err
     assert run(*arguments, "--force")[0] == 0
     notes.write_text("Henry and Irina\n")
     assert run(*arguments, "--add")[0] == 0

@@ -15,20 +15,30 @@ from commands import Runner, assert_refused, edit_json, flip_byte, raises, write
 from conftest import sentences
 from trainings import export_command
 
-from xsent import Document, DocumentEncoder, FingerprintError, LinearClassifier, SearchIndex
-from xsent.bundle import Bundle, compute_fingerprint, same_space
+from xsent import (
+    Document,
+    DocumentEncoder,
+    FingerprintError,
+    LinearClassifier,
+    SearchIndex,
+    build_index,
+    extend_index,
+    update_index,
+)
+from xsent.bundle import Bundle, compute_fingerprint
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BackendError, BundleError, DataError
 from xsent.files import vectors as vector_output
+from xsent.fingerprint import same_space
 from xsent.precision import pack_signs
-from xsent.search.write import build_index, extend_index, update_index
 from xsent.similarity import unit_rows
 from xsent.verification import verify
 from xsent_export.export import export
-from xsent_export.formats import write_sentence_transformers
 from xsent_export.graph import EncoderGraph
+from xsent_export.hub import write_sentence_transformers
 from xsent_export.options import BundleSpec, ExportOptions, Precision
-from xsent_train.checkpoint import CheckpointEncoder, checkpoint_from_bundle, load_checkpoint, save_checkpoint
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint, save_checkpoint
+from xsent_train.derive import checkpoint_from_bundle
 
 TEXTS = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "Irina und Jonas, " * 3]
 DEPTHS = (0, 1, 2)

@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from texts import SENTENCES
 from toy_documents import DIM, ToyEncoder, toy_documents
 
 from xsent.documents import space as module
-from xsent.documents.encoder import DocumentEncoder, sentences_of, split_sentences
+from xsent.documents.encoder import DocumentEncoder
+from xsent.documents.sentences import sentences_of, split_sentences
 from xsent.documents.space import SAMPLE, Density, Moments, choose_bandwidth, choose_rank, survey
 from xsent.errors import DataError, FingerprintError, MissingExtraError
 from xsent.mining.bitext import align_documents
@@ -62,6 +64,24 @@ def test_sentences_of_long_texts_headings_and_lists(monkeypatch: pytest.MonkeyPa
     sentences[500] = 'He said: "Number 500 is not.'  # an open quotation hides little
     sentences[999] += '"'
     assert len(split_sentences(" ".join(sentences), "en")) > 900
+
+
+def test_texts_of_an_unknown_language_end_where_all_rules_agree() -> None:
+    pytest.importorskip("sentencex")
+    text = "Am 3. Mai kam Dr. Weiß. On May 3. Ivan came. Он родился в 1900 г. Потом уехал."
+    assert split_sentences(text, "en")[0] == "Am 3."
+    rules = ("en", "de", "ru")
+    assert split_sentences(text, *rules)[0] == "Am 3. Mai kam Dr. Weiß."
+    assert split_sentences(text) == split_sentences(text, "en") != split_sentences(text, *rules)
+    for language in rules:
+        assert set(_ends(text, *rules)) <= set(_ends(text, language))
+    long = "".join(f"Am {number}. Mai kam Dr. Weiß. " for number in range(1, 400))  # of several windows
+    assert split_sentences(long, *rules) == [f"Am {number}. Mai kam Dr. Weiß." for number in range(1, 400)]
+
+
+def _ends(text: str, *languages: str) -> list[str]:
+    """The text up to each end of a sentence, without spaces."""
+    return list(accumulate("".join(sentence.split()) for sentence in split_sentences(text, *languages)))
 
 
 def test_directions_by_hand_and_surveys() -> None:

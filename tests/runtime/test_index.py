@@ -19,8 +19,8 @@ from indexes import LINES, Replay, Stop, contents, encoder, made, overwrite, pat
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, FingerprintError
 from xsent.search.index import SearchIndex, semantic_search
+from xsent.search.lines import build_index, extend_index
 from xsent.search.rows import STORED, widen
-from xsent.search.write import build_index, extend_index
 
 __all__ = ["encoder", "made", "path"]
 
@@ -74,27 +74,28 @@ def database(folder: Path) -> Path:
 ENDLESS = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT"
 NOT_OURS = r"\.db: damaged \(its tables are not those of an index\)"
 SQL = {
-    "PRAGMA user_version = 7": "version 7, this xsent reads 6; upgrade xsent",
-    "PRAGMA user_version = 3": "version 3, this xsent reads 6; build the index again",
+    "PRAGMA user_version = 8": "version 8, this xsent reads 7; upgrade xsent",
+    "PRAGMA user_version = 3": "version 3, this xsent reads 7; build the index again",
     "DROP TABLE words_data": NOT_OURS,
     "DROP TABLE words": NOT_OURS,
     "DROP TABLE passages": NOT_OURS,
-    "CREATE TRIGGER t AFTER INSERT ON passages BEGIN DELETE FROM states; END": NOT_OURS,
+    "CREATE TRIGGER t AFTER INSERT ON passages BEGIN DELETE FROM state; END": NOT_OURS,
     **{
         f"DROP TABLE {table}; CREATE VIEW {table} AS {ENDLESS} {columns} FROM n": NOT_OURS
-        for table, columns in {"removed": "i AS first, 1 AS count", "states": "i AS name, i AS rows"}.items()
+        for table, columns in {"removed": "i AS first, 1 AS count", "state": "i AS id, i AS rows"}.items()
     },
     f"DROP TABLE passages; CREATE VIEW passages AS {ENDLESS} i AS row, 'x' AS text FROM n": NOT_OURS,
     "DELETE FROM passages WHERE row = 3": "damaged .passages are missing",
     "UPDATE passages SET text = 'x'": "row .* is not what it was",
     "UPDATE passages SET line = line + 1": "row .* is not what it was",
     "UPDATE passages SET line = 'x'": "a column holds what it never should",
-    "UPDATE states SET rows = 'many'": "a column holds what it never should",
-    "UPDATE states SET rows = 1000000000000": "its rows are not the 1,000,000,000,000 that it says",
-    "UPDATE states SET rows = 5": "its rows are not the 5 that it says",
-    "UPDATE states SET rows = 1 << 30; INSERT INTO removed VALUES (43, 1 << 30), (44, 1 << 30)": "its rows are not the",
-    "UPDATE states SET rows = 1 << 30; UPDATE passages SET row = (1 << 30) - 1 WHERE row = 42": "its rows are not the",
-    "UPDATE states SET dim = 0": "no dimension",
+    "UPDATE state SET rows = 'many'": "a column holds what it never should",
+    "UPDATE state SET rows = 1000000000000": "its rows are not the 1,000,000,000,000 that it says",
+    "UPDATE state SET rows = 5": "its rows are not the 5 that it says",
+    "UPDATE state SET rows = 1 << 30; INSERT INTO removed VALUES (43, 1 << 30), (44, 1 << 30)": "its rows are not the",
+    "UPDATE state SET rows = 1 << 30; UPDATE passages SET row = (1 << 30) - 1 WHERE row = 42": "its rows are not the",
+    "UPDATE state SET dim = 0": "no dimension",
+    "DELETE FROM state": "it has 0 states",
 }
 DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     (shutil.rmtree, "no such folder; make one with xsent index"),
@@ -172,11 +173,13 @@ def test_empty_lines_keep_their_numbers_and_find_nothing(made: Path, encoder: Se
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xsent.search.write.SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.lines._BLOCK_LINES", 4)
 
 
 def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, encoder: SentenceEncoder) -> None:
     before = contents(made)
+    raises(FileExistsError, "exists; --force replaces it, --add adds to it", build_index, made, ["Boris"], encoder)
     raises(Stop, "^$", build_index, made, until(LINES, 2), encoder, force=True)
     assert contents(made) == before
     with mock.patch.object(Path, "rename", side_effect=Stop), pytest.raises(Stop):
@@ -193,48 +196,70 @@ def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, en
     raises(DataError, r"holds letter\.txt, which is of no index", build_index, made, ["Boris"], encoder, force=True)
     for work in (build_index, extend_index):
         raises(DataError, "not an index", work, file, ["Boris"], encoder)
-    partial = mine.rename(made.with_name(".new.partial"))
-    for force in (False, True):
-        with pytest.raises(DataError, match=r"\.new\.partial: holds letter\.txt"):
-            build_index(made.with_name("new"), LINES, encoder, force=force)
-    assert file_names(partial) == {"letter.txt"}
-    assert len(SearchIndex(made)) == 1
+        raises(DataError, "not an index", work, mine, ["Boris"], encoder)
+    assert file_names(mine) == {"letter.txt"} and len(SearchIndex(made)) == 1
 
 
 @pytest.mark.usefixtures("often")
-def test_an_index_serves_while_a_stopped_addition_is_resumed(made: Path, encoder: SentenceEncoder) -> None:
+def test_a_stopped_addition_is_searched_and_resumed(made: Path, encoder: SentenceEncoder) -> None:
     opened = SearchIndex(made)
     found = opened.search(encoder, ["Anna"], k=100)
     raises(Stop, "^$", extend_index, made, until(LINES, 40), encoder)
-    assert opened.search(encoder, ["Anna"], k=100) == SearchIndex(made).search(encoder, ["Anna"], k=100) == found
-    with pytest.raises(FileExistsError, match="holds 32 lines of a job that was stopped; --add --resume goes on"):
+    assert opened.search(encoder, ["Anna"], k=100) == found  # as it was when it was opened
+    assert len(SearchIndex(made)) == 43 + 34  # 39 lines, 5 of them empty
+    with pytest.raises(FileExistsError, match="holds 36 lines of a job that was stopped; --add --resume continues"):
         extend_index(made, LINES, encoder)
     extend_index(made, LINES, encoder, resume=True)
-    assert opened.search(encoder, ["Anna"], k=100) == found
     whole = made.with_name("whole")
-    build_index(whole, LINES + LINES, encoder)
-    assert contents(made)["passages"] == contents(whole)["passages"]
+    build_index(whole, LINES, encoder)
+    extend_index(whole, LINES, encoder)
+    assert contents(made) == contents(whole)
     raises(Stop, "^$", extend_index, made, until(LINES, 40), encoder)
     extend_index(made, ["Clara"], encoder, force=True)
     assert len(SearchIndex(made)) == 87
     SearchIndex(made).verify()
+    extend_index(made, ["Clara"], encoder, force=True)  # discards what was stopped, not what is complete
+    assert len(SearchIndex(made)) == 88
 
 
 @pytest.mark.usefixtures("often")
 def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEncoder) -> None:
     raises(Stop, "^$", build_index, path, until(LINES, 40), encoder)
-    partial, whole = path.with_name(".notes.index.partial"), path.with_name("whole")
-    assert file_names(path.parent) == {partial.name}
-    raises(FileExistsError, "holds 32 lines", build_index, path, LINES, encoder)
-    raises(DataError, "an unfinished index; xsent index --resume goes on with it", SearchIndex, partial)
-    with (partial / "vectors.f16").open("ab") as file:
+    raises(FileExistsError, "holds 36 lines of a job that was stopped; --resume", build_index, path, LINES, encoder)
+    raises(FileExistsError, "holds 36 lines of a job that was stopped; --resume", extend_index, path, LINES, encoder)
+    (hit,) = SearchIndex(path).search(encoder, [LINES[35]], k=1)[0]
+    assert hit.line == 36
+    with (path / "vectors.f16").open("ab") as file:
         file.write(b"of a kill")
     encoded: list[str] = []
     encode_items = encoder.encode_items
-    note = lambda texts, **options: encode_items((encoded.append(text) or text for text in texts), **options)  # noqa: E731
+
+    def note(items: Any, text: Any, **options: Any) -> Any:  # noqa: ANN401
+        return encode_items(items, lambda item: encoded.append(item[2]) or text(item), **options)
+
     with mock.patch.object(encoder, "encode_items", note):
         build_index(path, LINES, encoder, resume=True)
-    assert encoded == LINES[32:]
+    assert encoded == [*LINES[36:40], "", *LINES[40:44], "", *LINES[44:48], "", *LINES[48:], ""]  # "" ends a block
+    whole = path.with_name("whole")
+    build_index(whole, LINES, encoder)
+    assert contents(path) == contents(whole)
+    before = contents(path)
+    with pytest.warns(UserWarning, match="complete, there is nothing to resume"):
+        assert build_index(path, LINES, encoder, resume=True) == extend_index(path, LINES, encoder, resume=True)
+    assert contents(path) == before
+
+
+@pytest.mark.usefixtures("often")
+def test_a_block_that_was_cut_short_comes_again(path: Path, encoder: SentenceEncoder) -> None:
+    def items(_: Any, items: Any, text: Any, **options: Any) -> Iterator[Any]:  # noqa: ANN401
+        return until(encode_items(items, text, **options), 8)
+
+    encode_items = encoder.encode_items
+    with mock.patch.object(SentenceEncoder, "encode_items", items), pytest.raises(Stop):
+        build_index(path, LINES, encoder)  # in the second block
+    assert len(SearchIndex(path)) == 6  # seven lines
+    build_index(path, LINES, encoder, resume=True)
+    whole = path.with_name("whole")
     build_index(whole, LINES, encoder)
     assert contents(path) == contents(whole)
 
@@ -242,16 +267,15 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
 @pytest.mark.usefixtures("often")
 def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder) -> None:
     raises(Stop, "^$", build_index, path, until(LINES, 40), encoder)
-    partial = path.with_name(".notes.index.partial")
-    before = contents(partial)
-    message = "does not begin with the 32 lines that were read before"
     other: Any = Replay(np.eye(32))
     both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
     raises(FingerprintError, both, build_index, path, LINES, other, resume=True)
+    before = contents(path)
+    message = "does not begin with the 36 lines that were read before"
     for lines in (["Boris", *LINES[1:]], LINES[:31], []):
         raises(DataError, message, build_index, path, lines, encoder, resume=True)
-        assert contents(partial) == before
-    (partial / "vectors.f16").write_bytes(b"short")
+        assert contents(path) == before
+    (path / "vectors.f16").write_bytes(b"short")
     raises(DataError, r"vectors\.f16: 5 bytes, expected", build_index, path, LINES, encoder, resume=True)
     build_index(path, ["Clara"], encoder, force=True)
     assert len(SearchIndex(path)) == 1
@@ -262,14 +286,14 @@ def test_empty_lines_block_nothing_and_a_resume_may_start(path: Path, encoder: S
     for lines in ([], ["", "  "]):
         raises(DataError, f"of {len(lines)} lines none has text", build_index, path, lines, encoder)
         assert not file_names(path.parent)
+    raises(Stop, "^$", build_index, path, until(LINES, 3), encoder)  # nothing was saved
+    assert not file_names(path.parent)
     build_index(path, LINES, encoder, resume=True)
     assert len(SearchIndex(path)) == 43
-    path.rename(path.with_name(".notes.index.partial"))  # as a kill just before the end leaves it
-    raises(FileExistsError, "holds 50 lines of a job that was stopped", build_index, path, LINES, encoder)
-    build_index(path, LINES, encoder, resume=True)
-    assert file_names(path.parent) == {path.name} and len(SearchIndex(path)) == 43
     before = contents(path)
     raises(DataError, "of 9 lines none has text", extend_index, path, [""] * 9, encoder)
+    raises(Stop, "^$", extend_index, path, until(LINES, 3), encoder)
+    assert contents(path) == before
     raises(Stop, "^$", extend_index, path, until([""] * 50, 40), encoder)
     raises(DataError, "of 40 lines none has text", extend_index, path, [""] * 40, encoder, resume=True)
     assert contents(path) == before
@@ -278,7 +302,7 @@ def test_empty_lines_block_nothing_and_a_resume_may_start(path: Path, encoder: S
 def test_adding_gives_what_indexing_at_once_gives_and_keeps_sources(made: Path, encoder: SentenceEncoder) -> None:
     more = ["Clara sees Boris.", "", "David voit Elena."]
     state = extend_index(made, more, encoder)
-    assert (state.lines, state.rows, state.start) == (53, 45, 50)
+    assert (state.lines, state.rows, state.start) == (53, 45, 53)
     whole = made.with_name("whole")
     build_index(whole, LINES + more, encoder)
     assert contents(made)["passages"] == contents(whole)["passages"]

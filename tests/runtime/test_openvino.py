@@ -20,7 +20,7 @@ from xsent import SentenceEncoder
 from xsent.backends.openvino import OpenVinoBackend, import_openvino
 from xsent.bundle import Bundle
 from xsent.errors import BundleError, DataError, MissingExtraError
-from xsent_export.formats import write_openvino
+from xsent_export.openvino import write_openvino
 from xsent_export.options import BundleSpec, Precision
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent_train.model import Encoder

@@ -11,8 +11,9 @@ from unittest import mock
 import pytest
 
 from xsent.cli import terminal
-from xsent.cli.terminal import Progress, format_table, one_line_errors, print_row
+from xsent.cli.terminal import format_table, one_line_errors, print_row
 from xsent.errors import BundleError, DataError
+from xsent.progress import Progress
 
 
 def test_expected(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,8 @@ from commands import raises
 from toy_documents import Letters
 
 from xsent.classification import topics
-from xsent.classification.topics import (
+from xsent.errors import DataError
+from xsent.evaluation.topics import (
     Cell,
     Examples,
     accuracy_rows,
@@ -17,7 +18,6 @@ from xsent.classification.topics import (
     transfer,
     unknown_rows,
 )
-from xsent.errors import DataError
 
 LOWER = Examples("lower", ["a", "b"] * 6, ["aaaax", "bbbby"] * 6)
 UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])

@@ -71,6 +71,19 @@ def test_a_passage_is_found_by_its_context_too(path: Path, encoder: SentenceEnco
     SearchIndex(path).verify()
 
 
+def test_the_folders_of_a_document_count_as_words_only(path: Path, encoder: SentenceEncoder) -> None:
+    names = ("Recipes/Soups/onion.md", "Work/onion.md", "/home/recipes/onion.md")
+    update_index(path, [Document(name, "1", [(1, "blue-otter")]) for name in names], encoder)
+    index = SearchIndex(path)
+    (found,) = index.search(encoder, ["recipes otter"])
+    assert [hit.source for hit in found] == [*names] and found[0].score > found[1].score == found[2].score
+    assert found[0].context == ""
+    (found,) = index.search(encoder, ["recipes otter"], words=False)
+    assert len({hit.score for hit in found}) == 1
+    update_index(path, [], encoder, remove=names[:1])
+    SearchIndex(path).verify()
+
+
 PASSAGES = st.lists(st.integers(0, 99).map(str) | st.just(""), max_size=4)
 OPERATIONS = st.lists(st.tuples(st.sampled_from("abcd"), PASSAGES, st.booleans()), max_size=12)
 
@@ -83,8 +96,8 @@ def test_whatever_comes_and_goes_it_finds_what_a_fresh_index_finds(
     folder = tmp_path_factory.mktemp("updates")
     there: dict[str, list[str]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("xsent.search.write._WORTH_COMPACTING", 5)
-        patch.setattr("xsent.search.write.SAVE_EVERY", 3)
+        patch.setattr("xsent.search.documents._WORTH_COMPACTING", 5)
+        patch.setattr("xsent.search.writer.SAVE_EVERY", 3)
         for name, passages, remove in [*operations, ("e", ["7"], False)]:
             there.pop(name, None)
             if not remove:
@@ -98,8 +111,8 @@ def test_whatever_comes_and_goes_it_finds_what_a_fresh_index_finds(
 
 
 def test_removed_rows_are_given_free(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xsent.search.write._WORTH_COMPACTING", 20)
-    monkeypatch.setattr("xsent.search.write.SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.documents._WORTH_COMPACTING", 20)
+    monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
     sizes = []
     for number in range(12):
         update_index(path, [document("a", *map(str, range(10)), stamp=str(number)), document("b", "99")], REPLAY)
@@ -116,7 +129,7 @@ def test_removed_rows_are_given_free(path: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_is_cut_short_comes_again(
     path: Path, error: type[BaseException], note: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("xsent.search.write.SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
 
     def documents(limit: int) -> Iterator[Document]:
         for number in range(10):
@@ -136,7 +149,6 @@ def test_what_is_cut_short_comes_again(
 def test_lines_and_documents_keep_apart(path: Path, made: Path, encoder: SentenceEncoder) -> None:
     with pytest.raises(DataError, match="an index of lines, as xsent index makes; name another for documents"):
         update_index(made, [document("a", "Clara sees Zoe.")], encoder)
-    assert SearchIndex(made).documents() == {}
     assert len(SearchIndex(made).search(encoder, ["Anna"], k=99, words=True)[0]) == 43
     update_index(made, [document("a", "Clara sees Zoe.")], encoder, force=True)
     with pytest.raises(DataError, match="an index of documents, as xsent notes makes; name another for lines"):

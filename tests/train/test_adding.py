@@ -24,9 +24,9 @@ from xsent_export.export import export
 from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import Checkpoint, load_checkpoint
 from xsent_train.data.corpus import Pair
-from xsent_train.data.preparation import Sample, read_newcomer
+from xsent_train.data.preparation import Sample, read_new_language
 from xsent_train.language import Addition, LanguageComparison, OwnTeacher, Untranslated, add_language, compare_languages
-from xsent_train.teacher.teacher import Teacher, open_teacher
+from xsent_train.teacher.open import Teacher, open_teacher
 
 
 def say(language: str, names: Sequence[str]) -> str:
@@ -102,7 +102,7 @@ def test_the_result_is_complete(added: Added, addition: Addition, tmp_path: Path
     assert after.about["attribution"] == ["Greek names (CC0)"]
     held_out = {tuple(pair) for pair in read_fields(after.validation, 4, "")}
     assert {pair[1] for pair in held_out} == {"fr", "de", "el"}
-    new = read_newcomer(addition.pairs, "el", ["en", "fr", "de"], 0.03)
+    new = read_new_language(addition.pairs, "el", ["en", "fr", "de"], 0.03)
     read = {*new.text, *(sentence.english for sentence in new.kept)}
     assert len(read) > 1000 and not {text for pair in held_out for text in pair[2:]} & read
     bundle = export(after, tmp_path / "bundle")
@@ -278,7 +278,7 @@ def test_english_alone_says_what_must_be_read_as_before(pairs: Path, tmp_path: P
     path = tmp_path / "more.tsv"
     alone = [f"Sentence number {number}." for number in range(100)]
     path.write_text(pairs.read_text() + "".join(f"wiki\t{text}\n" for text in alone))
-    new = read_newcomer(path, "el", ["en", "fr", "de"], 0.03)
+    new = read_new_language(path, "el", ["en", "fr", "de"], 0.03)
     kept = [sentence.english for sentence in new.kept]
     assert len(set(alone) & set(kept)) > 90 and all(kept)
     assert not any(pair.alone for pair in new.held_out) and (new.found, new.plain) == (495, 0)

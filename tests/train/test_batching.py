@@ -10,8 +10,8 @@ import pytest
 import torch
 from trainings import toy_store
 
+from xsent_train.data.augmentation import Sides
 from xsent_train.data.batches import Batch, Batches, ahead
-from xsent_train.data.changes import Sides
 from xsent_train.data.store import Store
 from xsent_train.objectives import Objectives
 from xsent_train.recipe import StageConfig

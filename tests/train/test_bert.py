@@ -25,7 +25,7 @@ from xsent_train.teacher.bert import (
     pools_by_mean,
     read_teacher,
 )
-from xsent_train.teacher.teacher import open_teacher
+from xsent_train.teacher.open import open_teacher
 from xsent_train.tokens import Tokens, to_tokens
 
 

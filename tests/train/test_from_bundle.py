@@ -20,7 +20,8 @@ from xsent_export.export import export
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec, ExportOptions, Precision, trained_depths, trained_dims
 from xsent_export.quantization import ActivationStats, quantize_rows
-from xsent_train.checkpoint import BundleWeights, Checkpoint, CheckpointEncoder, checkpoint_from_bundle, load_checkpoint
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent_train.derive import BundleWeights, checkpoint_from_bundle
 from xsent_train.model import Encoder
 
 TEXTS = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "ﬁne ½ ☃ 猫", "Irina und Jonas, " * 3]

@@ -28,8 +28,8 @@ from xsent.similarity import unit_rows
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.data.corpus import Pair
 from xsent_train.recipe import TeacherConfig
-from xsent_train.teacher.teacher import Teacher, open_teacher
-from xsent_train.teacher.teachers import JoinedTeacher, Member
+from xsent_train.teacher.joined import JoinedTeacher, Member
+from xsent_train.teacher.open import Teacher, open_teacher
 
 DIM = 6
 PAIRS = [Pair(*pair) for pair in toy_pairs(200)]

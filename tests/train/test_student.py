@@ -17,7 +17,7 @@ from xsent_export.export import export
 from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.teacher.bert import read_teacher
-from xsent_train.teacher.teacher import open_teacher
+from xsent_train.teacher.open import open_teacher
 
 
 def test_it_comes_near_its_teacher_whose_frozen_layers_stay(learnt: Path, bert: Path) -> None:

@@ -20,8 +20,8 @@ from xsent.errors import DataError
 from xsent_train.data.corpus import Pair
 from xsent_train.data.store import kept_pairs, tokenise
 from xsent_train.teacher import vectors as making
-from xsent_train.teacher.teacher import Teacher, open_teacher
-from xsent_train.teacher.vectors import TeacherVectors, teacher_vectors
+from xsent_train.teacher.cache import TeacherVectors, teacher_vectors
+from xsent_train.teacher.open import Teacher, open_teacher
 
 DIM = 6
 ABOUT = {"teacher": "0123456789abcdef", "store": "k", "side": "english"}

@@ -15,7 +15,7 @@ from trainings import command, export_command
 
 from xsent.errors import DataError, MissingExtraError
 from xsent_train.teacher.bert import read_teacher
-from xsent_train.teacher.teacher import open_teacher, open_usem3
+from xsent_train.teacher.open import open_teacher, open_usem3
 from xsent_train.tokens import to_tokens
 
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", *"a o the cat sleeps under old tree dog Hund Katze query : .".split()]

@@ -24,18 +24,10 @@ from trainings import arguments, assert_same_weights, command, kill_in_the_middl
 import xsent
 from xsent.errors import DataError, XsentError
 from xsent_export.export import export
-from xsent_train.checkpoint import (
-    AXES,
-    average_checkpoints,
-    keep_layers,
-    load_checkpoint,
-    load_optimizer,
-    open_encoder,
-    save_checkpoint,
-    stage_folders,
-)
+from xsent_train.checkpoint import AXES, load_checkpoint, load_optimizer, open_encoder, save_checkpoint, stage_folders
 from xsent_train.data.corpus import Corpus
 from xsent_train.data.preparation import TrainingPairs, prepare
+from xsent_train.derive import average_checkpoints, keep_layers
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.objectives import Objectives
 from xsent_train.recipe import load_recipe

@@ -17,13 +17,14 @@ import typer
 
 from xsent.backends.threads import available_cpus
 from xsent.cli.options import CONTEXT, JsonOption, Program, split_names
-from xsent.cli.terminal import Progress, format_table, print_json
+from xsent.cli.terminal import format_table, print_json
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
+from xsent.progress import Progress
 from xsent_train.data.filtering import LEFT_OUT, Rules, Tally, judge
 
 
-class RecipeFirst(Program):
+class DefaultsToRecipe(Program):
     """Commands by name; any other first argument is a recipe to train."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own click
@@ -37,7 +38,7 @@ class RecipeFirst(Program):
 
 
 app = typer.Typer(
-    cls=RecipeFirst,
+    cls=DefaultsToRecipe,
     context_settings=CONTEXT,
     add_completion=False,
     no_args_is_help=True,

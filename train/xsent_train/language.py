@@ -24,22 +24,20 @@ from xsent_train.checkpoint import (
     VALIDATION,
     Checkpoint,
     CheckpointEncoder,
-    identify,
     load_checkpoint,
-    open_checkpoint,
     save_checkpoint,
-    with_table,
 )
 from xsent_train.data.corpus import Corpus, Pair, write_pairs
-from xsent_train.data.preparation import Newcomer, read_newcomer
+from xsent_train.data.preparation import NewLanguage, read_new_language
 from xsent_train.data.sampling import evenly
 from xsent_train.data.vocabulary import ModelProto, grow_vocabulary, is_text, open_model, read_model
+from xsent_train.derive import identify, open_checkpoint, with_table
 from xsent_train.model import ridge
 from xsent_train.objectives import ContrastiveDistil, Objectives
 from xsent_train.recipe import LAYER_SHAPE, CorpusConfig, Recipe, StageConfig
 from xsent_train.stage_loop import Validation
-from xsent_train.teacher.teacher import Teacher, open_teacher
-from xsent_train.teacher.teachers import Teachers
+from xsent_train.teacher.joined import Teachers
+from xsent_train.teacher.open import Teacher, open_teacher
 from xsent_train.trainer import Trainer
 
 logger = logging.getLogger(__name__)
@@ -145,11 +143,11 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     return before, after, Untranslated([pair.english for pair in own], teacher.targets(own))
 
 
-def _read(addition: Addition, known: Sequence[str], teachers: Sequence[Teacher]) -> Newcomer:
+def _read(addition: Addition, known: Sequence[str], teachers: Sequence[Teacher]) -> NewLanguage:
     """Read the text. Raises DataError if it is none, or too little of it is in languages that the teachers know."""
     path, language = addition.pairs, addition.language
     logger.info("reading %s", path)
-    new = read_newcomer(path, language, known, HELD_OUT_SHARE)
+    new = read_new_language(path, language, known, HELD_OUT_SHARE)
     if new.plain and not teachers:
         remedy = "name a model that knows the language by --teacher, or leave them out"
         raise DataError(f"{path}: {new.plain:,} sentences in {language!r} have no translation; {remedy}")
@@ -165,13 +163,13 @@ def _read(addition: Addition, known: Sequence[str], teachers: Sequence[Teacher])
     return new
 
 
-def _readable(new: Newcomer, teachers: Sequence[Teacher]) -> list[str]:
+def _readable(new: NewLanguage, teachers: Sequence[Teacher]) -> list[str]:
     """Sentences in languages that the encoder and all teachers know."""
     known = [set(teacher.languages) for teacher in teachers if teacher.languages]
     return [sentence.english for sentence in new.kept if all(sentence.language in codes for codes in known)]
 
 
-def _claim(addition: Addition, origin: Mapping[str, str], read: Callable[[], Newcomer]) -> int:
+def _claim(addition: Addition, origin: Mapping[str, str], read: Callable[[], NewLanguage]) -> int:
     """Make the run's folder, or see that it is this run's; how many pairs and sentences the new language has."""
     claim = addition.out / CLAIM
     language, pieces = addition.language, str(addition.pieces)
@@ -190,7 +188,7 @@ def _claim(addition: Addition, origin: Mapping[str, str], read: Callable[[], New
     return count
 
 
-def _grow(addition: Addition, before: Checkpoint, read: Callable[[], Newcomer], threads: int) -> Checkpoint:
+def _grow(addition: Addition, before: Checkpoint, read: Callable[[], NewLanguage], threads: int) -> Checkpoint:
     """The encoder with rows for the new pieces, not yet trained."""
     folder, tokenizer = addition.out / "grown", addition.out / TOKENIZER
     if not folder.exists():
@@ -218,8 +216,8 @@ def grow_checkpoint(before: Checkpoint, tokenizer: Path, language: str, out: Pat
         raise DataError(f"{tokenizer}: did not grow out of {before.tokenizer}; grow that one")
     table = before.weights[TABLE]
     languages = list(dict.fromkeys([*before.languages, language]))
-    about, weights = with_table(before, torch.cat([table, first_rows(table, old, new)]), languages)
-    save_checkpoint(out, about, weights, None, [tokenizer, *filter(Path.exists, [before.validation])])
+    grown = with_table(before, torch.cat([table, first_rows(table, old, new)]), languages)
+    save_checkpoint(out, grown.about, grown.weights, None, [tokenizer, *filter(Path.exists, [before.validation])])
     return out
 
 
@@ -354,7 +352,7 @@ class LanguageComparison:
         return {"language": self.language, "rows": self.rows(), **counts}
 
     def failures(self) -> list[str]:
-        """Old languages that lost too much, and a new one that gained nothing, in words."""
+        """Messages for old languages that lost too much or a new one that gained nothing."""
         failures = []
         for language, changes in self.changes.items():
             worst, best = min(changes.values()), max(changes.values())

@@ -313,8 +313,8 @@ def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens
 def fit_queries(encoder: Encoder, wanted: Mapping[int, tuple[float, float | None]], sides: Sequence[Tokens]) -> None:
     """Fit the queries of the readouts of some depths, from the sentences of one or two sides.
 
-    For each depth two numbers: the share h of all tokens with which a piece counts half, so that one of the share p
-    counts h / (h + p) (Arora et al. 2017, section 3), and how much the first token counts if not by its share. The
+    For each depth two numbers: the token frequency h at which a piece's weight is halved, so that one of frequency p
+    weighs h / (h + p) (Arora et al. 2017, section 3), and the weight of the first token if not by its frequency. The
     query is the ridge regression of the logarithms of these weights on the states.
     """
     ids = torch.cat([encoder.framed(tokens).ids for tokens in sides])

@@ -51,7 +51,7 @@ class TokenWeights(Settings):
     The smooth inverse frequency of Arora et al. (2017): what stands in every sentence tells little about one.
     """
 
-    half: PositiveFloat  # h: the share of all tokens with which a piece counts half
+    half: PositiveFloat  # h: token frequency at which a piece's weight is halved
     first: PositiveFloat | None = None  # how much the first token counts; default: by its share, as any other
 
 

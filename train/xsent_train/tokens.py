@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-PAD, UNK, MASK, FIRST, LAST = 0, 1, 2, 3, 4  # ids of the pieces that are no text, in every vocabulary of ours
+PAD, UNK, MASK, FIRST, LAST = 0, 1, 2, 3, 4  # special-token ids, in every vocabulary of xsent-train
 FRAME = 2  # the first and the last token around a sentence that layers read
 # A group's longest sentence has at most STRETCH times the tokens of its shortest, and SLACK more.
 STRETCH, SLACK = 1.2, 4

@@ -19,12 +19,8 @@ from xsent_train.checkpoint import (
     TABLE,
     TEACHERS,
     Checkpoint,
-    average_checkpoints,
-    identify,
-    keep_layers,
     load_checkpoint,
     load_optimizer,
-    open_checkpoint,
     optimizer_state,
     restore_optimizer,
     save_checkpoint,
@@ -33,6 +29,7 @@ from xsent_train.checkpoint import (
 from xsent_train.data.batches import Batches, TrainingData
 from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
+from xsent_train.derive import average_checkpoints, identify, keep_layers, open_checkpoint
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig, fit_queries, fit_readouts, fit_space, project_languages
@@ -41,7 +38,7 @@ from xsent_train.requirements import differences, require_fit
 from xsent_train.stage_loop import Scores, StageLoop, Validation, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
-from xsent_train.teacher.teachers import ONLY, JoinedTeacher, Member, Teachers, open_teachers
+from xsent_train.teacher.joined import ONLY, JoinedTeacher, Member, Teachers, open_teachers
 from xsent_train.tokens import Tokens
 
 logger = logging.getLogger(__name__)

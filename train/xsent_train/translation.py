@@ -27,7 +27,6 @@ from xsent.files.atomic import atomic_file, remove_folder
 from xsent.files.text import read_fields
 from xsent_train.checkpoint import (
     Checkpoint,
-    identify,
     load_checkpoint,
     load_optimizer,
     optimizer_state,
@@ -37,6 +36,7 @@ from xsent_train.checkpoint import (
 )
 from xsent_train.data.batches import Batch, TrainingData
 from xsent_train.data.corpus import chunks
+from xsent_train.derive import identify
 from xsent_train.devices import keep_freed_memory, launch, precision
 from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
 from xsent_train.objectives import Align, Objectives

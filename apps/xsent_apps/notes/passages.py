@@ -5,16 +5,17 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, groupby, pairwise, zip_longest
 from typing import Literal, NamedTuple
 
+from xsent import split_sentences
+
 Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 
 PASSAGE_LENGTH = 500  # characters; a longer passage is cut between two of its sentences
-SENTENCE_LENGTH = 5000  # characters; a longer "sentence", such as base64, is cut anywhere
 JOINED_LENGTH = 200  # characters; short neighbours are joined to so many (docs/lab/notes.md)
 NAME_LENGTH = 200  # characters; a longer heading, title or name of a column is cut between two words
 CONTEXT_LENGTH = 1000  # characters; every passage has its context, so that a long one would come many times
 ABOVE = " › "  # between the parts of a context
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
+_RULES = ("en", "de", "es", "fr", "ru")  # a sentence ends where those of all of these languages say so
 # A terminal would obey these, or they are halves of characters.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
@@ -146,9 +147,9 @@ def headings_of(context: str) -> str:
     return context.partition(ABOVE)[2]
 
 
-def split_sentences(text: str) -> list[str]:
-    """Split at punctuation; only white space between sentences is lost."""
-    return [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text whose language is unknown; one of over 4,000 characters, such as base64, is cut."""
+    return split_sentences(text, *_RULES)
 
 
 def _leads(block: _Block, follower: _Block | None) -> bool:
@@ -188,14 +189,13 @@ def _cut(lines: Lines) -> Iterator[tuple[int, str]]:
     passage = ""
     first = 0
     for number, line in lines:
-        for sentence in split_sentences(line):
-            for start in range(0, len(sentence), SENTENCE_LENGTH):
-                piece = sentence[start : start + SENTENCE_LENGTH]
-                if passage and len(passage) + len(piece) > PASSAGE_LENGTH:
-                    yield first, passage
-                    passage = ""
-                first = first if passage else number
-                passage = f"{passage} {piece.strip()}".strip()
+        fits = len(passage) + len(line) <= PASSAGE_LENGTH
+        for sentence in [line] if fits else sentences_of(line):
+            if passage and len(passage) + len(sentence) > PASSAGE_LENGTH:
+                yield first, passage
+                passage = ""
+            first = first if passage else number
+            passage = f"{passage} {sentence.strip()}".strip()
     if _LETTER.search(passage):
         yield first, passage
 

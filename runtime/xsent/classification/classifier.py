@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.bundle import same_space
 from xsent.classification.limit import Limit, find_limit, held_out
 from xsent.classification.logistic import Choice, cross_validate, fit_logistic, fit_temperature, log_softmax
 from xsent.errors import FingerprintError
@@ -26,6 +25,7 @@ from xsent.files.atomic import (
     read_plain,
     to_json,
 )
+from xsent.fingerprint import same_space
 from xsent.similarity import unit_rows
 from xsent.words import has_words
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import Progress, format_table, known_total, print_result, row_output
+from xsent.cli.terminal import format_table, print_result, row_output
 from xsent.files.tables import TextSource, place_of, read_pairs
+from xsent.progress import Progress, known_total
 
 if TYPE_CHECKING:
     from xsent.classification.classifier import ClassWeight, LinearClassifier
@@ -54,7 +55,6 @@ def fit(
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
-    clean: options.CleanOption = False,
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
     unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
@@ -64,11 +64,11 @@ def fit(
 ) -> None:
     """Fit a head; cross-validation chooses its regularisation and calibrates its probabilities."""
     from xsent.classification.classifier import LinearClassifier, head_files
-    from xsent.classification.topics import read_examples
     from xsent.encoder import SentenceEncoder
+    from xsent.evaluation.topics import read_examples
 
     head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     examples = read_examples(train, _names(columns))
     vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
     fitted = LinearClassifier.fit(
@@ -107,7 +107,6 @@ def predict(
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
-    clean: options.CleanOption = False,
     unknown: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never; default: as fitted."),
@@ -123,7 +122,7 @@ def predict(
     from xsent.classification.classifier import LinearClassifier
     from xsent.encoder import SentenceEncoder
 
-    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
     _put_labels(classifier, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
 
@@ -160,7 +159,7 @@ def evaluate(
     Of texts that have a label some are "unknown" and so lost; of texts whose label was left out of the training some
     are found to be of none of the others.
     """
-    from xsent.classification.topics import (
+    from xsent.evaluation.topics import (
         SEEDS_NOTE,
         accuracy_rows,
         confusion_rows,
@@ -210,7 +209,6 @@ def zero_shot(
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
-    clean: options.CleanOption = False,
     unknown: Annotated[
         float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never.")
     ] = None,
@@ -222,12 +220,12 @@ def zero_shot(
     A text that is far from all descriptions is unknown: it is of none of the labels.
     """
     from xsent.classification.classifier import LinearClassifier, head_files
-    from xsent.classification.topics import read_examples
     from xsent.encoder import SentenceEncoder
+    from xsent.evaluation.topics import read_examples
 
     if head is not None:
         head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     known = None if examples is None else read_examples(examples, _names(columns))
     made = LinearClassifier.from_descriptions(
         encoder.encode(labels, on_long="split"),
@@ -299,7 +297,7 @@ def _files(
     data: list[Path], train: list[str] | None, test: list[str] | None, known: Collection[str]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """Training files and test files by name: from a folder, or the first file and the others."""
-    from xsent.classification.topics import TEST_FILES, TRAIN_FILES, topic_files
+    from xsent.evaluation.topics import TEST_FILES, TRAIN_FILES, topic_files
 
     if data[0].is_dir():
         if len(data) > 1:

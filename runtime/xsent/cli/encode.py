@@ -4,7 +4,6 @@ import sys
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -14,8 +13,6 @@ from xsent.cli import options
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
     from xsent.files.tables import TextSource
-
-RAY = "xsent_apps.ray:encode_parts"  # imported when it is asked for: the runtime imports no other room
 
 
 def encode(
@@ -45,13 +42,6 @@ def encode(
     threads: options.ThreadsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished output.")] = False,
     force: options.ForceOption = False,
-    engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="local; or ray: Parquet parts, from many machines.")
-    ] = "local",
-    workers: Annotated[int | None, typer.Option(min=1, help="Number of Ray workers; default: one per CPU.")] = None,
-    address: Annotated[
-        str | None, typer.Option(help="Address of a Ray cluster, with --engine ray; default: this machine.")
-    ] = None,
 ) -> None:
     """Encode a file, one sentence a line, or a column of a table, in constant memory.
 
@@ -64,10 +54,6 @@ def encode(
         raise ValueError("--resume goes on with a file: name it with --output")
     if resume and force:
         raise ValueError("--resume goes on and --force starts over: give one of them")
-    if engine == "local" and (given := "--workers" if workers else "--address" if address else ""):
-        raise ValueError(f"{given} is for --engine ray; the local one runs here")
-    if engine == "ray" and id:
-        raise ValueError("--id is for the local engine, not --engine ray")
     settings: dict[str, Any] = {
         "normalize_embeddings": normalize,
         "truncate_dim": truncate_dim,
@@ -75,18 +61,11 @@ def encode(
         "on_long": on_long,
         "space": space,
     }
-    if engine == "local":
-        encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
-        _encode_here(TextSource(file, column, id), output, encoder, settings, resume=resume, force=force)
-        return
-    encode_parts = resolve_name(RAY)  # before the model is opened: it may not be installed
-    encoder = SentenceEncoder(model, layers=layers, threads=threads or 1, clean=clean)
-    encode_parts(
-        file, output, encoder, settings, column=column, workers=workers, address=address, resume=resume, force=force
-    )
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    _encode_rows(TextSource(file, column, id), output, encoder, settings, resume=resume, force=force)
 
 
-def _encode_here(
+def _encode_rows(
     source: "TextSource",
     output: Path | None,
     encoder: "SentenceEncoder",
@@ -95,10 +74,10 @@ def _encode_here(
     resume: bool,
     force: bool,
 ) -> None:
-    """The local engine; settings are those of `SentenceEncoder.encode_iter`."""
-    from xsent.cli.terminal import Progress, known_total
+    """Encode the texts of a source; settings are those of `SentenceEncoder.encode_iter`."""
     from xsent.files.text import file_state
     from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput, vector_file
+    from xsent.progress import Progress, known_total
 
     id = source.id
     if id and output is not None and output.suffix in (".npy", ".f32"):

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import Progress, format_table, row_output
+from xsent.cli.terminal import format_table, row_output
 from xsent.errors import DataError
 from xsent.files.tables import TextSource, place_of, read_pairs
+from xsent.progress import Progress
 
 if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder
@@ -33,7 +34,6 @@ def mine(
     trg: Annotated[str, typer.Argument(metavar="TRG", help="The text in the other language.")],
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
-    clean: options.CleanOption = False,
     src_vectors: Annotated[
         Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: they are made.")
     ] = None,
@@ -71,7 +71,7 @@ def mine(
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     sides = zip((src, trg), _of_both(column), _of_both(id), strict=True)
     texts = [TextSource(*side).read() for side in sides]
-    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
+    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads)
     left, right = vectors_of(texts, (src_vectors, trg_vectors), open_encoder)
     pairs = mine_bitext(
         left.rows,
@@ -101,7 +101,6 @@ def score(
     ] = "-",
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
-    clean: options.CleanOption = False,
     margin: options.MarginOption = "ratio",
     k: options.NeighborsOption = 4,
     precision: Annotated[
@@ -131,7 +130,7 @@ def score(
     if not given:
         raise DataError(f"{pairs}: empty; expected a pair a line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
-    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
+    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads)
     left, right = vectors_of((src_texts, trg_texts), (None, None), open_encoder)
     scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
     scores = scorer.score(src_rows, trg_rows)
@@ -155,7 +154,6 @@ def duplicates(
     ],
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
-    clean: options.CleanOption = False,
     vectors: options.VectorsOption = None,
     threshold: Annotated[
         float, typer.Option(min=0.8, max=1.33, help="Lowest score of a pair: its cosine over that to other near lines.")
@@ -192,7 +190,7 @@ def duplicates(
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     source = TextSource(text, column, id)
     texts = source.read()
-    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
+    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads)
     (given,) = vectors_of([texts], [vectors], open_encoder, on_long="split")
     rows = _lines_with_text(texts, unify=False)
     found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())

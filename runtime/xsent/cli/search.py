@@ -43,7 +43,7 @@ def index(
     """
     from xsent.encoder import SentenceEncoder
     from xsent.files.tables import TextSource
-    from xsent.search.write import build_index, extend_index
+    from xsent.search.lines import build_index, extend_index
 
     texts = TextSource(file, column, id)
     made = (extend_index if add else build_index)(
@@ -91,8 +91,7 @@ def search(
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
     from xsent.files.tables import TextSource
-    from xsent.files.vectors import FORMATS, open_vectors
-    from xsent.search.index import SearchIndex, say_nothing_close, search_file
+    from xsent.search.index import say_nothing_close
 
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
@@ -101,8 +100,7 @@ def search(
     source = "-" if query == "-" else queries
     if not source and (column or id):
         raise ValueError("--column and --id are for a table of --queries; an index has its texts and ids")
-    in_file = index.suffix in FORMATS and index.is_file()
-    find = partial(search_file, open_vectors(index)) if in_file else partial(SearchIndex(index).search, words=words)
+    find = _finder(index, words)
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     texts = TextSource(source, column, id) if source else [query or ""]
     name = ""
@@ -123,6 +121,20 @@ def search(
         if not (source or hits or as_json):
             reason = "it has no lines" if least is None else f"no line has a score of {least} or more; lower --least"
             raise DataError(f"{index}: {reason}")
+
+
+def _finder(place: Path, words: bool) -> "Callable[..., list[list[Hit]]]":
+    """What searches an index, of which it says if it is not complete, or a file of vectors."""
+    from xsent.files.vectors import FORMATS, open_vectors
+    from xsent.search.index import SearchIndex, search_file
+
+    if place.suffix in FORMATS and place.is_file():
+        return partial(search_file, open_vectors(place))
+    index = SearchIndex(place)
+    if index.state.unfinished:
+        lines = f"{index.state.lines:,} lines so far"
+        typer.echo(f"{place}: not complete, {lines}; xsent index --resume continues it", err=True)
+    return partial(index.search, words=words)
 
 
 def _answers(

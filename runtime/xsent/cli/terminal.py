@@ -1,4 +1,4 @@
-"""The terminal side of a command: how it starts and ends, its progress and its results.
+"""The terminal side of a command: how it starts and ends, and its results.
 
 `main` is the entry point of all four programs. It imports their command lines itself, so that Ctrl-C is one line of
 error also while they are imported.
@@ -8,24 +8,18 @@ import json
 import os
 import re
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
-from operator import length_hint
 from pathlib import Path
-from typing import Self, TypeVar
 
 from xsent.errors import XsentError
-
-T = TypeVar("T")
 
 FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 
 _LONG = 1000  # characters shown of the beginning of a long error, and of its end
-_INTERVAL = 0.5  # seconds between two reports of progress
 
 WriteRow = Callable[[Sequence[object]], None]
 
@@ -156,63 +150,9 @@ def _shown(value: object) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-def known_total(items: Iterable[object]) -> int | None:
-    """How many items there are, if it is known, for a progress bar; None where none will be seen."""
-    return (length_hint(items) or None) if sys.stderr.isatty() else None
-
-
 def print_json(content: object) -> None:
     """Print a line of JSON."""
     sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
-
-
-class Progress:
-    """A progress bar: a line on standard error with count, speed and time left; a context manager.
-
-    `unit` is the plural of the counted things. It is written if `enabled`; None means if standard error is a terminal.
-    """
-
-    def __init__(self, unit: str, total: int | None = None, *, enabled: bool | None = None) -> None:
-        self._unit = unit
-        self._total = total
-        self._enabled = sys.stderr.isatty() if enabled is None else enabled
-        self._done = self._before = 0
-        self._start = time.monotonic()
-        self._next = self._start + _INTERVAL
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._enabled:
-            self._write("\n")
-
-    def start_at(self, count: int) -> None:
-        """Begin after what was done before, which does not count in the speed."""
-        self._done = self._before = count
-
-    def advance(self, count: int = 1) -> None:
-        """Add to the count."""
-        self._done += count
-        if self._enabled and time.monotonic() >= self._next:
-            self._write("")
-            self._next = time.monotonic() + _INTERVAL
-
-    def count(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield the items and count them."""
-        for item in items:
-            yield item
-            self.advance()
-
-    def _write(self, end: str) -> None:
-        rate = (self._done - self._before) / max(time.monotonic() - self._start, 1e-9)
-        of = f" of {self._total:,}" if self._total is not None else ""
-        left = ""
-        if self._total is not None and rate:
-            seconds = round((self._total - self._done) / rate)
-            left = f", {seconds // 60}:{seconds % 60:02d} left"
-        sys.stderr.write(f"\r\x1b[K{self._done:,}{of} {self._unit}, {rate:,.0f}/s{left}{end}")
-        sys.stderr.flush()
 
 
 def format_facts(facts: Mapping[str, object]) -> str:

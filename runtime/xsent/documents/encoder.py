@@ -11,20 +11,16 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from xsent.bundle import split_depth
-from xsent.cli.terminal import Progress
+from xsent.documents.sentences import TextOrSentences, sentences_of
 from xsent.documents.space import Density, DocumentSpace, LanguageSpace, LanguageSurvey, RankChoice, choose_rank, survey
 from xsent.encoder import OnLong
-from xsent.errors import require_extra, whole_number
+from xsent.errors import whole_number
+from xsent.fingerprint import split_depth
 from xsent.precision import Vectors
+from xsent.progress import Progress
 from xsent.similarity import Floats
 
-TextOrSentences = str | Sequence[str]  # of one document
-
 _HELD_OUT = 5  # every fifth document is held out to test the rank: 8 : 2, as in section 2
-# Characters split at once. sentencex takes a quotation for one sentence, so a quotation mark that is never closed would
-# hide all sentences up to the next one; and its time grows with the square of the length.
-_WINDOW = 4000
 
 
 class EncodesStreams(Protocol):
@@ -40,42 +36,6 @@ class EncodesStreams(Protocol):
 
     def encode_iter(self, sentences: Iterable[str], /, *, on_long: OnLong) -> Iterator[Vectors]:
         """The vectors [D] of sentences, in order."""
-
-
-def split_sentences(text: str, language: str) -> list[str]:
-    """The sentences of a text, stripped, without empty ones.
-
-    A language that sentencex does not know is split by general rules. A line break ends a sentence only if a blank
-    line follows. A sentence of more than 4,000 characters is cut.
-    """
-    with require_extra("documents"):
-        from sentencex import segment
-
-    def pieces() -> Iterator[str]:
-        start = 0
-        while start < len(text):
-            found = segment(language or "en", text[start : start + _WINDOW])
-            if start + _WINDOW < len(text) and len(found) > 1:
-                found.pop()  # it may continue beyond the window
-            yield from found
-            start += sum(map(len, found))  # sentencex drops no characters, not even spaces
-
-    return _stripped(pieces())
-
-
-def sentences_of(document: TextOrSentences, language: str) -> list[str]:
-    """The sentences of a document, without empty ones; a text is split."""
-    if isinstance(document, str):
-        return split_sentences(document, language) if document.strip() else []
-    sentences = list(document)
-    for sentence in sentences:
-        if not isinstance(sentence, str):
-            raise TypeError(f"expected a text or its sentences, got {type(sentence).__name__} in a document")
-    return _stripped(sentences)
-
-
-def _stripped(sentences: Iterable[str]) -> list[str]:
-    return [sentence.strip() for sentence in sentences if sentence.strip()]
 
 
 class DocumentEncoder:

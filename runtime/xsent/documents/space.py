@@ -18,7 +18,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import same_space
 from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import (
     as_data_error,
@@ -29,6 +28,7 @@ from xsent.files.atomic import (
     read_plain,
     to_json,
 )
+from xsent.fingerprint import same_space
 from xsent.similarity import Floats
 
 Doubles = NDArray[np.float64]

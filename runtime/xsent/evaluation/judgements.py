@@ -18,11 +18,11 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.cli.terminal import Progress
 from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
 from xsent.files.text import read_fields, read_lines
 from xsent.open_model import SupportsEncode
+from xsent.progress import Progress
 from xsent.similarity import cosine_similarity, row_cosines
 
 END = "-test.csv"

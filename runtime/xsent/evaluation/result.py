@@ -6,9 +6,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from xsent.cli.terminal import Progress
 from xsent.errors import DataError
 from xsent.open_model import SupportsEncode
+from xsent.progress import Progress
 
 Figures = Mapping[str, Any]  # by name, fit for JSON
 

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.cli.terminal import Progress
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages
 from xsent.files.text import read_fields
 from xsent.open_model import SupportsEncode
+from xsent.progress import Progress
 from xsent.search.index import SearchIndex
 from xsent.search.store import IndexState
-from xsent.search.write import IndexWriter
+from xsent.search.writer import IndexWriter
 from xsent.similarity import nearest
 from xsent.words import word_keys
 
@@ -144,8 +144,10 @@ def _read(encoder: SupportsEncode, folder: Path, language: str) -> tuple[Queries
             raise DataError(f"{file}, line {number}: passage {answer!r} is not in {beside.name}")
     queries, answers = (list(column) for column in zip(*pairs, strict=True))
     ids, texts = [*passages], [*passages.values()]
+    # Some models read queries otherwise than passages; the names are those of sentence-transformers.
     asked = getattr(encoder, "encode_query", encoder.encode)(queries)
-    return Queries(queries, answers, asked), Passages(ids, texts, np.asarray(encoder.encode(texts), np.float32))
+    found = getattr(encoder, "encode_document", encoder.encode)(texts)
+    return Queries(queries, answers, asked), Passages(ids, texts, np.asarray(found, np.float32))
 
 
 def _measure(

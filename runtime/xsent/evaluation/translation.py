@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from xsent.cli.terminal import Progress
 from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
 from xsent.files.text import read_fields, read_lines, read_sentences
 from xsent.mining.bitext import mine_bitext
 from xsent.mining.margin import Margin
 from xsent.open_model import SupportsEncode
+from xsent.progress import Progress
 from xsent.similarity import NearestSearch, row_cosines
 
 DIRECTIONS = ("xx_en", "en_xx")

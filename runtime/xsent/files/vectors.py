@@ -16,7 +16,6 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import same_space
 from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import (
     as_data_error,
@@ -36,6 +35,7 @@ from xsent.files.atomic import (
 )
 from xsent.files.tables import Text, import_pyarrow, read_vectors
 from xsent.files.text import LineDigest
+from xsent.fingerprint import same_space
 from xsent.precision import Vectors, stored_as
 
 # Rows between two milestones of a job, and in a row group of Parquet: about a second of encoding on a laptop.

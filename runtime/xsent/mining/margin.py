@@ -14,8 +14,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from xsent.cli.terminal import Progress
 from xsent.errors import check_choice, whole_number
+from xsent.progress import Progress
 from xsent.similarity import (
     CANDIDATES,
     QUERIES,

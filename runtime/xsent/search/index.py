@@ -271,7 +271,7 @@ class SearchIndex:
     def _open_once(self) -> None:
         self._database = IndexDatabase(self.path)
         self._version = self._database.version()  # first: what is written from now on counts as a change
-        state = self._database.complete_state()
+        state = self._database.state()
         self._database.check_rows()
         if not state.dim:
             raise self._database.damaged("vectors of no dimension")

@@ -21,17 +21,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xsent.bundle import same_space, split_depth
 from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import open_to_write, permissions_within, refuse_links
+from xsent.fingerprint import same_space, split_depth
 from xsent.search.rows import VECTORS
 from xsent.words import beginning, joined_keys, word_keys
 
 _DATABASE = "passages-*.db"  # a new name for each index: SQLite would take the journal of another one for its own
 _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last is of version 5
 
-VERSION = 6
-INDEX, UNFINISHED = "index", "unfinished"  # names of states
+VERSION = 7
 
 _FIRST, _AMONG = "rowid < ? ORDER BY rowid LIMIT ?", "rowid IN (SELECT value FROM json_each(?))"
 _BEGINNING = 0.5  # what a word counts that only begins as one of the query
@@ -41,15 +40,19 @@ _COMMON = 4096  # rows of a word, above which it is looked for only in passages 
 
 @dataclass(frozen=True)
 class IndexState:
-    """What an index says about itself, or what a stopped job says about the part that it has saved."""
+    """What an index says about itself."""
 
     fingerprint: str  #: identity of the vector space
     dim: int  #: length of a vector (D)
     lines: int = 0  #: lines read, empty ones too; 0 in an index of documents
-    rows: int = 0  #: lines that have a vector
-    start: int = 0  #: lines that were there before the last addition
-    digest: str = ""  #: of the lines that the last addition has read
+    rows: int = 0  #: passages and lines that have a vector, those of removed documents too
+    start: int = 0  #: lines before those of an addition that is not complete; otherwise all
     clean: int = 0  #: 1 if texts were cleaned before they were encoded, see `xsent.clean.clean_text`
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether an addition of lines was stopped."""
+        return self.start < self.lines
 
     def check_fingerprint(self, fingerprint: str, path: Path, *, clean: bool | None = None) -> None:
         """Raises FingerprintError if vectors of a fingerprint do not fit the index.
@@ -88,6 +91,15 @@ class Passage(NamedTuple):
         return cls(source, line, text, context, id, hashlib.blake2b(content, digest_size=16).digest())
 
 
+def passage_keys(source: str, context: str, text: str) -> str:
+    """The keys of the words that find a passage: those of its text, of its context, and of the folders of its source.
+
+    The folders of an absolute path do not count: they say where a person keeps files, not what is in them.
+    """
+    folders = "" if source.startswith("/") else source.rpartition("/")[0]
+    return joined_keys(f"{folders} {context} {text}")
+
+
 class StoredDocument(NamedTuple):
     """A document as an index knows it."""
 
@@ -107,7 +119,7 @@ _LONGEST_KEY = 32_768  # bytes of a word that FTS5 stores
 
 # No text is stored twice, and no places of words in it; the tokenizer takes the keys of words as they are.
 _TABLES = f"""BEGIN;
-CREATE TABLE states (name TEXT PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
+CREATE TABLE state (id INTEGER PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
 CREATE TABLE passages (row INTEGER PRIMARY KEY, {", ".join(Passage._fields)});
 CREATE VIRTUAL TABLE words USING fts5(keys, content = '', tokenize = 'ascii', detail = 'none');
 CREATE TABLE documents (name TEXT PRIMARY KEY, {", ".join(StoredDocument._fields[1:])});
@@ -201,21 +213,16 @@ class IndexDatabase:
             advice = "build the index again" if version < VERSION else "upgrade xsent"
             raise DataError(f"{self.path}: an index of version {version}, this xsent reads {VERSION}; {advice}")
 
-    def state(self, name: str = INDEX) -> IndexState | None:
-        """The state of this name, if there is one."""
-        rows = self._read("SELECT * FROM states WHERE name = ?", name)
-        found = self._typed(rows, str, *IndexState.__annotations__.values())
-        return IndexState(*found[0][1:]) if found else None
-
-    def complete_state(self) -> IndexState:
-        """The state of the index. Raises DataError if there is only an unfinished job."""
-        if (state := self.state()) is None:
-            raise DataError(f"{self.path.parent}: an unfinished index; xsent index --resume goes on with it")
-        return state
+    def state(self) -> IndexState:
+        """The state of the index."""
+        found = self._typed(self._read("SELECT * FROM state"), int, *IndexState.__annotations__.values())
+        if len(found) != 1:
+            raise self.damaged(f"it has {len(found):,} states")
+        return IndexState(*found[0][1:])
 
     def check_rows(self) -> None:
         """Raises DataError if the rows of passages and removed documents are not as many as the last state says."""
-        state = self.state(UNFINISHED) or self.complete_state()
+        state = self.state()
         removed = self.removed()
         ((last,),) = self._read("SELECT ifnull(max(row), -1) FROM passages")
         ends = [first + count for first, count in removed]
@@ -231,7 +238,7 @@ class IndexDatabase:
         passages = self._read("SELECT ifnull(max(row), -1) FROM passages")[0][0]
         for first in range(0, passages + 1, _TALLIED):
             for row, passage in self.passages(first, _TALLIED).items():
-                for key in set(joined_keys(f"{passage.context} {passage.text}").split()):
+                for key in set(passage_keys(passage.source, passage.context, passage.text).split()):
                     expected.add(key.encode()[:_LONGEST_KEY], row)
         self._read("CREATE VIRTUAL TABLE IF NOT EXISTS temp.keys USING fts5vocab(main, words, instance)")
         found = _Tally()
@@ -307,27 +314,29 @@ class IndexDatabase:
         """A number that changes when another process or thread writes."""
         return int(self._read("PRAGMA data_version")[0][0])
 
+    def last_line(self) -> int:
+        """The number of the last row's line; 0 without rows."""
+        found = self._read("SELECT line FROM passages ORDER BY row DESC LIMIT 1")
+        return int(found[0][0]) if found else 0
+
     def save(
         self,
         state: IndexState,
-        name: str = INDEX,
-        *,
         first: int = 0,
         passages: Sequence[Passage] = (),
+        *,
         documents: Iterable[StoredDocument] = (),
         remove: Iterable[str] = (),
     ) -> None:
-        """Write a state and what was added and removed with it, in one transaction; an unfinished job's state goes.
+        """Write a state and what was added and removed with it, in one transaction.
 
         Args:
             state: The new state.
-            name: `INDEX`, or `UNFINISHED` for a job.
             first: Row of the first of the passages.
             passages: New ones.
             documents: Documents of the new passages; their older versions are removed.
             remove: Names of documents to remove.
         """
-        values = (name, *astuple(state))
         with self._explain_errors(), self._connection as connection:
             for gone in remove:
                 self._remove(gone)
@@ -338,25 +347,31 @@ class IndexDatabase:
             connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?)", numbered)
             if passages:
                 self._write_words(_ADD_WORDS, first)
-            connection.execute("DELETE FROM states WHERE name IN (?, ?)", (name, UNFINISHED))
-            connection.execute(f"INSERT INTO states VALUES ({', '.join('?' * len(values))})", values)
+            self._write_state(state)
 
-    def forget(self, rows: int) -> None:
-        """Remove an unfinished job, and all passages but those of the first rows."""
+    def cut(self, state: IndexState) -> None:
+        """Write a state of fewer rows, and remove the others with their documents."""
         with self._explain_errors(), self._connection as connection:
-            connection.execute("DELETE FROM states WHERE name = ? OR rows > ?", (UNFINISHED, rows))
-            self._write_words(_DROP_WORDS, rows)
-            connection.execute("DELETE FROM passages WHERE row >= ?", (rows,))
+            self._write_words(_DROP_WORDS, state.rows)
+            connection.execute("DELETE FROM passages WHERE row >= ?", (state.rows,))
+            connection.execute("DELETE FROM documents WHERE first >= ?", (state.rows,))
+            connection.execute("DELETE FROM removed WHERE first >= ?", (state.rows,))
+            self._write_state(state)
 
     def damaged(self, reason: str) -> DataError:
         """The error to raise where the database is damaged."""
         return DataError(f"{self.path}: damaged ({reason}); build the index again")
 
+    def _write_state(self, state: IndexState) -> None:
+        values = astuple(state)
+        self._connection.execute(f"REPLACE INTO state VALUES (0, {', '.join('?' * len(values))})", values)
+
     def _write_words(self, statement: str, first: int, last: int = _LAST) -> None:
         """Add or drop the words of passages; not by a function of SQL, which would swallow Ctrl-C."""
-        query = "SELECT row, context || ' ' || text FROM passages WHERE row BETWEEN ? AND ?"
+        query = "SELECT row, source, context, text FROM passages WHERE row BETWEEN ? AND ?"
         found = self._connection.execute(query, (first, last))
-        self._connection.executemany(statement, ((row, joined_keys(str(text))) for row, text in found))
+        keys = ((row, passage_keys(*map(str, columns))) for row, *columns in found)
+        self._connection.executemany(statement, keys)
 
     def _remove(self, name: str, unless_first: int = -1) -> None:
         """Remove a document, unless its first row is the one given: then the new passages continue it."""

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file, sweep
 from xsent_train.checkpoint import read_about
-from xsent_train.data.changes import Spellings, Swaps
+from xsent_train.data.augmentation import Spellings, Swaps
 from xsent_train.data.corpus import Corpus, Pair, without_translation
 from xsent_train.data.masking import MaskedPairs, hide
 from xsent_train.data.passages import Asked, PassageBatches, Passages, queries
@@ -34,8 +34,8 @@ from xsent_train.data.versions import Versions
 from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
 from xsent_train.recipe import Basics, PassagesConfig, StageConfig
-from xsent_train.teacher.teacher import Teaches
-from xsent_train.teacher.vectors import TeacherVectors, teacher_vectors
+from xsent_train.teacher.cache import TeacherVectors, teacher_vectors
+from xsent_train.teacher.open import Teaches
 from xsent_train.tokens import open_tokenizer
 
 logger = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ class Batches:
         here = np.split(pairs, world)[rank]
         sides = self.store.tokens(here, 0, stage.max_tokens), self.store.tokens(here, 1, stage.max_tokens)
         group = torch.from_numpy(self.store.group[pairs].astype(np.int64))
-        self.store.forget()
+        self.store.release_pages()
         copied = None
         if self.swaps is not None:
             languages, most = self.store.languages[here].astype(np.int64), round(stage.swapped * len(pairs))

@@ -27,7 +27,7 @@ from xsent_train.data.store import Store
 from xsent_train.data.versions import Rows, Versions
 from xsent_train.objectives import Retrieve
 from xsent_train.recipe import PassagesConfig
-from xsent_train.teacher.vectors import TeacherVectors
+from xsent_train.teacher.cache import TeacherVectors
 from xsent_train.tokens import Tokens
 
 LAYOUT = "source, group, kind, language, query, passage"
@@ -185,7 +185,7 @@ class PassageBatches:
         block = torch.arange(len(asked)) // self.wanted.block
         here, there = (np.split(rows, ranks)[rank] for rows in (asked, answers))
         sides = self.store.tokens(here, 0, self.max_tokens), self.store.tokens(there, 1, self.wanted.tokens)
-        self.store.forget()
+        self.store.release_pages()
         teacher = torch.from_numpy(self.teacher.rows(here)) if self.teacher is not None else None
         return Asked(sides, block, query, passage, teacher)
 

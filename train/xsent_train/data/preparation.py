@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from xsent.errors import DataError
-from xsent.files.atomic import as_data_error, atomic_file, remove_folder
+from xsent.files.atomic import as_data_error, atomic_file
 from xsent_train.data.corpus import ENGLISH, Corpus, L, Pair, write_pairs
 from xsent_train.data.sampling import Cell, cell_shares
-from xsent_train.data.store import Store, build_store
+from xsent_train.data.store import Store
 from xsent_train.data.vocabulary import sample_text, train_vocabulary
-from xsent_train.recipe import Basics
+from xsent_train.recipe import Basics, CorpusConfig
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +91,16 @@ class CorpusSurvey:
             else:
                 self.counts[pair.cell] += 1
 
+    def shares(self, corpus: CorpusConfig) -> dict[Cell, float]:
+        """The share of each cell in training. Raises DataError if the recipe weighs a source that no pair has."""
+        if count := self.english_alone:
+            logger.info("%s lines have two fields, or en and no translation: read as English alone", f"{count:,}")
+        sources = {source for source, _ in self.counts}
+        if unknown := sorted(set(corpus.weights) - sources):
+            known = ", ".join(sorted(sources))
+            raise DataError(f"weights name sources that no pair has: {', '.join(unknown)}; there are {known}")
+        return cell_shares(self.counts, temperature=corpus.temperature, weights=corpus.weights)
+
     def validation(self, languages: Sequence[str], shares: dict[Cell, float]) -> Iterator[Pair]:
         """Up to `limit` held-out pairs a language, sources as in training. Raises DataError if there are too few."""
         for language in languages:
@@ -114,43 +124,38 @@ def prepare(
     or has no pair to train or to validate on.
     """
     key = preparation_key(recipe, files, vocabulary)
-    tokenizer = run / "sentencepiece.model"
-    validation = run / "validation.tsv"
-    folder = run / "store"
-    if (folder / "store.json").exists() and (store := Store(folder)).key == key:
-        return Prepared(tokenizer, validation, store)
-    run.mkdir(parents=True, exist_ok=True)
-    pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
-    logger.info("reading %s", ", ".join(str(file) for file in files))
-    survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
-    if count := survey.english_alone:
-        logger.info("%s lines have two fields, or en and no translation: read as English alone", f"{count:,}")
-    sources = {source for source, _ in survey.counts}
-    if unknown := sorted(set(recipe.corpus.weights) - sources):
-        known = ", ".join(sorted(sources))
-        raise DataError(f"weights name sources that no pair has: {', '.join(unknown)}; there are {known}")
-    shares = cell_shares(survey.counts, temperature=recipe.corpus.temperature, weights=recipe.corpus.weights)
-    held_out = list(survey.validation(recipe.languages, shares))
-    write_pairs(validation, held_out)
-    found = Counter(pair.language for pair in held_out)
-    logger.info("held out: %s", ", ".join(f"{language} {count:,}" for language, count in found.items()))
-    made_for = run / "sentencepiece.key"
-    if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
-        made_for.unlink(missing_ok=True)
-        if vocabulary is not None:
-            with atomic_file(tokenizer) as copy:
-                copy.write(vocabulary.read_bytes())
-        else:
-            logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
-            text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
-            train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
-        with atomic_file(made_for) as file:
-            file.write(key.encode())
-    logger.info("tokenising %d pairs", survey.counts.total())
-    if folder.exists():
-        remove_folder(folder)
-    build_store(folder, pairs, tokenizer, key=key, max_length=recipe.max_length, threads=threads)
-    return Prepared(tokenizer, validation, Store(folder))
+    tokenizer, validation = run / "sentencepiece.model", run / "validation.tsv"
+
+    def read() -> TrainingPairs:
+        """The pairs to train on, after the held-out ones and the vocabulary are written."""
+        run.mkdir(parents=True, exist_ok=True)
+        pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
+        logger.info("reading %s", ", ".join(str(file) for file in files))
+        survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
+        shares = survey.shares(recipe.corpus)
+        held_out = list(survey.validation(recipe.languages, shares))
+        write_pairs(validation, held_out)
+        found = Counter(pair.language for pair in held_out)
+        logger.info("held out: %s", ", ".join(f"{language} {count:,}" for language, count in found.items()))
+        made_for = run / "sentencepiece.key"
+        if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
+            made_for.unlink(missing_ok=True)
+            if vocabulary is not None:
+                with atomic_file(tokenizer) as copy:
+                    copy.write(vocabulary.read_bytes())
+            else:
+                logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
+                text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
+                train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
+            with atomic_file(made_for) as file:
+                file.write(key.encode())
+        logger.info("tokenising %d pairs", survey.counts.total())
+        return pairs
+
+    store = Store.open_or_build(
+        run / "store", key, read, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads
+    )
+    return Prepared(tokenizer, validation, store)
 
 
 def prepare_other(
@@ -167,14 +172,12 @@ def prepare_other(
     `text` reads such files in some languages. Raises DataError if a file is missing or has no line of that kind.
     """
     key = files_key([recipe.languages, recipe.max_length, hashlib.sha256(tokenizer.read_bytes()).hexdigest()], files)
-    if (folder / "store.json").exists() and (store := Store(folder)).key == key:
-        return store
-    logger.info("reading %s", ", ".join(str(file) for file in files))
-    if folder.exists():
-        remove_folder(folder)
-    lines = text(files, frozenset(recipe.languages))
-    build_store(folder, lines, tokenizer, key=key, max_length=recipe.max_length, threads=threads)
-    return Store(folder)
+
+    def read() -> Iterable[L]:
+        logger.info("reading %s", ", ".join(str(file) for file in files))
+        return text(files, frozenset(recipe.languages))
+
+    return Store.open_or_build(folder, key, read, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads)
 
 
 def preparation_key(recipe: Basics, files: Sequence[Path], vocabulary: Path | None = None) -> str:
@@ -198,7 +201,7 @@ def files_key(parts: Sequence[object], files: Sequence[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-class Newcomer(NamedTuple):
+class NewLanguage(NamedTuple):
     """The text of a file for an encoder that learns a language, in bounded samples."""
 
     found: int  # pairs and plain sentences of the new language
@@ -208,7 +211,7 @@ class Newcomer(NamedTuple):
     held_out: list[Pair]  # pairs of the old languages that share no English sentence with those to train on
 
 
-def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_share: float) -> Newcomer:
+def read_new_language(path: Path, language: str, known: Sequence[str], held_out_share: float) -> NewLanguage:
     """Read a file of text in a new language and in old ones once; other languages are left out.
 
     Raises DataError if it has no text in the new language, or cannot be read.
@@ -234,4 +237,4 @@ def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_shar
     text = [sentence.english for sentence in samples.pop(language).items()]
     kept = [sentence for sample in samples.values() for sentence in sample.items()]
     apart = [pair for sample in held_out.values() for pair in sample.items()]
-    return Newcomer(counts[language], plain, text, kept, apart)
+    return NewLanguage(counts[language], plain, text, kept, apart)

@@ -19,7 +19,7 @@ from xsent_train.data.sampling import draw
 from xsent_train.data.store import Store
 from xsent_train.data.versions import Rows, Versions
 from xsent_train.objectives import Similarity
-from xsent_train.teacher.vectors import TeacherVectors
+from xsent_train.teacher.cache import TeacherVectors
 from xsent_train.tokens import Tokens
 
 

@@ -10,7 +10,7 @@ import logging
 import mmap
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import compress, islice
@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.files.atomic import as_data_error, atomic_folder, read_json, to_json
+from xsent.files.atomic import as_data_error, atomic_folder, read_json, remove_folder, to_json
 from xsent_train.data.corpus import L, chunks
 from xsent_train.data.sampling import Cell
 from xsent_train.tokens import Tokens, open_tokenizer
@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 CHUNK = 50_000  # pairs tokenised or sorted at a time
 OTHERS = "others"
+ABOUT = "store.json"
 VISIBLE = re.compile("[!-~]")  # no normaliser drops these
 
 
@@ -44,7 +45,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         """Open a store. Raises DataError if the folder is not a complete one."""
         remedy = "delete the store and it is made again"
-        about = read_json(path / "store.json", remedy)
+        about = read_json(path / ABOUT, remedy)
         with as_data_error(path, remedy):
             self.key: str = about["key"]
             self.cells: list[Cell] = [(source, language) for source, language, _ in about["cells"]]
@@ -64,6 +65,22 @@ class Store:
         pairs |= {len(self.score)} if self.score is not None else set()
         if len(pairs) > 1 or tokens != len(self._ids):
             raise DataError(f"{path}: its files disagree about their sizes; {remedy}")
+
+    @classmethod
+    def open_or_build(
+        cls, path: Path, key: str, read: Callable[[], Iterable[L]], *, tokenizer: Path, max_length: int, threads: int
+    ) -> "Store":
+        """Open the store if it has this key; else build it of the pairs that `read` gives, see `build_store`.
+
+        The tokenizer need not be there before `read` returns.
+        """
+        if (path / ABOUT).exists() and (store := cls(path)).key == key:
+            return store
+        pairs = read()
+        if path.exists():
+            remove_folder(path)  # first, as the disk may have no room for two
+        build_store(path, pairs, tokenizer, key=key, max_length=max_length, threads=threads)
+        return cls(path)
 
     def __len__(self) -> int:
         return len(self.group)
@@ -115,8 +132,8 @@ class Store:
         where = np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
         return Tokens(torch.from_numpy(self._ids[where].astype(np.int64)), torch.from_numpy(lengths))
 
-    def forget(self) -> None:
-        """Drop the pages that were read: in memory they would add up to the whole store."""
+    def release_pages(self) -> None:
+        """Release the mapped pages that were read, so that they stop counting toward this process's memory."""
         for pages in self._maps:
             pages.madvise(mmap.MADV_DONTNEED)
 
@@ -167,7 +184,7 @@ def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, ma
         sort_by_cell(folder, list(sizes.values()))
         about: dict[str, Any] = {"key": key, "tokens": end, "cut_sentences": cut, "max_length": max_length}
         about["cells"] = [[*name, size] for name, size in sizes.items()]
-        (folder / "store.json").write_bytes(to_json(about))
+        (folder / ABOUT).write_bytes(to_json(about))
     total = sizes.total()
     logger.info("%s: %d pairs, %d tokens, %d sentences cut at %d tokens", path, total, end, cut, max_length)
     if read > total:

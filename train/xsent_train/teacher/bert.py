@@ -36,7 +36,7 @@ from xsent_train.data.sampling import evenly
 from xsent_train.data.store import Store
 from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
 from xsent_train.recipe import Recipe
-from xsent_train.teacher.teacher import TOKENIZER, english_targets, files_identity, read_tokenizer
+from xsent_train.teacher.open import TOKENIZER, english_targets, files_identity, read_tokenizer
 from xsent_train.tokens import FRAME
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def open_sentence_transformer(path: Path) -> SentenceTransformerEncoder | None:
     with require_extra("teacher"):
         from sentence_transformers import SentenceTransformer
         from transformers.utils.logging import disable_progress_bar
-    disable_progress_bar()  # one for every file of weights, also where nobody looks at a terminal
+    disable_progress_bar()  # transformers draws one bar per weight file, even without a terminal
     try:
         model = SentenceTransformer(
             str(path),

@@ -77,7 +77,7 @@ export class Library extends EventTarget {
     let left = document.passages.length;
     for (const block of inBlocks(document.passages)) {
       const encoded = await this.model.encode(
-        block.map(({ context, text }) => (context ? `${context}: ${text}` : text)), // as xsent.search.write
+        block.map(({ context, text }) => (context ? `${context}: ${text}` : text)), // as xsent.search.writer
         {
           signal: document.ending.signal,
           onProgress: (done) => this.#say("progress", { done: this.#done + done, total: this.#total }),

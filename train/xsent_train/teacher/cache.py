@@ -24,7 +24,7 @@ from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, ope
 from xsent.similarity import Floats
 from xsent_train.data.corpus import Pair
 from xsent_train.data.store import chosen_pairs
-from xsent_train.teacher.teacher import Teaches
+from xsent_train.teacher.open import Teaches
 
 logger = logging.getLogger(__name__)
 

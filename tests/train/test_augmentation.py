@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from xsent_train.data.changes import Spellings, Swaps, mistype, other_spelling
+from xsent_train.data.augmentation import Spellings, Swaps, mistype, other_spelling
 from xsent_train.data.vocabulary import ModelProto, SentencePiece, open_model
 from xsent_train.tokens import Tokens, open_tokenizer, to_tokens
 

@@ -1,9 +1,9 @@
-"""Changed sentences of a batch: words swapped between places and pairs, and the spellings of people who type.
+"""Augmented sentences of a batch: words swapped within and between pairs, and the spellings of people who type.
 
 A copy of a pair with words swapped, in both languages alike, has nearly the same words and another meaning. "The nurse
 called the teacher" and its translation become "The teacher called the nurse" and the translation of that; "born in
 1989" becomes "born in 1998" where another pair of the batch says so. Next to the pair that it was made from, such a
-pair is the hardest of negatives, and nobody has to write it. Words that translate each other lie close in the table.
+pair is the hardest of negatives, and nobody has to write it. Translations have similar token rows.
 
 Another spelling, without accents, with ae for ä, or with typing errors, keeps the meaning.
 """
@@ -33,8 +33,8 @@ Word = tuple[int, int]  # where it begins and ends among the pieces of its sente
 
 COMMON = 2e-3  # share of all text from which on a piece is an article or the like
 TRANSLATED = 0.6  # cosine of a word and its translation, at least; below, chance meets too
-# Cosines of two words that can change places: below they are no words of a kind, above they say nearly the same, as a
-# word and its plural do.
+# Cosines of two words that may be swapped: below they are words of different kinds, above they are nearly synonyms, as
+# a word and its plural are.
 ALIKE, SAME = 0.1, 0.7
 JOINING = "▁and", "▁or", ",", "/"  # between the words of a list, whose order says nothing
 LIST = 3  # pieces between two words of a list, at most
@@ -59,7 +59,7 @@ class Copy(NamedTuple):
 
 
 class Aligned(NamedTuple):
-    """The words of a pair that translate each other: word n of the one word n of the other."""
+    """The words of a pair and their translations: word n of one side translates word n of the other."""
 
     english: list[Word]
     translation: list[Word]
@@ -68,7 +68,7 @@ class Aligned(NamedTuple):
 
 
 class Swap(NamedTuple):
-    """Two words of a pair that can change places."""
+    """Two words of a sentence that may be swapped, and their translations."""
 
     likeness: float  # their cosine: words that are alike fit into each other's places
     english: tuple[Word, Word]

@@ -26,8 +26,8 @@ from xsent_train.data.corpus import ENGLISH, Pair, digest
 from xsent_train.model import solve_ridge
 from xsent_train.recipe import Recipe, StageConfig, TeacherConfig
 from xsent_train.teacher.bert import TeacherBert, TeacherInput, read_teacher
-from xsent_train.teacher.teacher import Teacher, Teaches, files_identity, open_teacher, short_hash
-from xsent_train.teacher.vectors import CACHE_REMEDY, SENTENCES, TeacherVectors
+from xsent_train.teacher.cache import CACHE_REMEDY, SENTENCES, TeacherVectors
+from xsent_train.teacher.open import Teacher, Teaches, files_identity, open_teacher, short_hash
 
 ONLY = ""  # name of a teacher that stands alone
 LEAST = 50  # sentences of a language that a mean of its own is taken of

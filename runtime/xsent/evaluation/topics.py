@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from xsent.classification.classifier import UNKNOWN, ClassWeight, LinearClassifier
 from xsent.classification.limit import Limit, find_limit
-from xsent.cli.terminal import Progress
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files.tables import read_rows, refuse_table
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
+from xsent.progress import Progress
 from xsent.similarity import unit_rows
 from xsent.words import has_words
 

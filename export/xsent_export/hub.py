@@ -1,22 +1,12 @@
-"""Folders for other tools, such as onnxruntime, sentence-transformers, transformers.js; and OpenVINO's files.
+"""Folders in the layout of Hugging Face's hub, for onnxruntime, sentence-transformers and transformers.js.
 
 sentence-transformers loads its folder with its own modules: no code and no pickle of ours. An encoder with layers is a
-BERT; its weights have their usual names, so that every tool that reads a BERT reads them. These tools know the plain
-mean alone: a readout that weighs the tokens is one more layer of that BERT.
-
-OpenVINO's files, `model.xml` and `model.bin`, are in float32, or in 8 bits with calibrated activations: `input_ids`
-int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised, as in our `model.onnx`. In addition, a negative id
-is padding and changes nothing, so that sentences of different lengths can share the shapes that OpenVINO has prepared.
-In "int8" the activations have fixed scales, so that a vector does not depend on the other sentences.
+BERT; its weights have their usual names, so that every tool that reads a BERT reads them. These tools know only the
+plain mean: a readout that weighs the tokens is one more layer of that BERT.
 """
 
-import contextlib
-import errno
-import io
-import logging
-import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,35 +14,26 @@ import numpy as np
 import onnxruntime
 import torch
 from numpy.typing import NDArray
-from onnx import ModelProto
 from torch import Tensor
 
-from xsent.backends.openvino import FILES, import_openvino, without_telemetry
 from xsent.backends.threads import available_cpus
 from xsent.bundle import TOKENIZER
 from xsent.clean import remove_format
-from xsent.errors import DataError, MissingExtraError, in_one_line, require_extra
+from xsent.errors import DataError
 from xsent.files.atomic import to_json
 from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
-from xsent.tokenizer import Tokenizer
-from xsent_export.formats.gguf import write_gguf
-from xsent_export.formats.readout import readout_as_layer
-from xsent_export.formats.text import write_text
-from xsent_export.formats.tokenizer import TOKENIZER_CONFIG, write_tokenizer
-from xsent_export.graph import INPUT, MASK, OUTPUT, READOUT, SCORED, WEIGHED, BatchGraph, EncoderGraph
-from xsent_export.options import BundleSpec, Precision
-from xsent_export.parity import evenly_spaced
-from xsent_export.quantization import NOTHING, ActivationStats
+from xsent_export.graph import INPUT, MASK, OUTPUT, BatchGraph
+from xsent_export.options import BundleSpec
+from xsent_export.readout import readout_as_layer
+from xsent_export.tokenizer import TOKENIZER_CONFIG, write_tokenizer
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, save_tensors
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS, list_modules
 from xsent_train.tokens import FRAME, open_tokenizer
 
-MAX_SENTENCES = 300  # to calibrate OpenVINO's files on; more changed no score
 HUB_GRAPH = "onnx/model.onnx"
 LARGE_OUTPUT = 1e3  # of a readout as a layer, over the state that is added to it; float16 has room for it
-PRODUCTS = (SCORED, WEIGHED, READOUT)  # of a readout, in float32
 BATCH = 64  # sentences
 LARGE = ("*.onnx", "*.safetensors", "tokenizer.json")  # files that git keeps apart in a hub's repository
 
@@ -187,16 +168,6 @@ def _dense(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
     return {path.name: "Dense"}
 
 
-# Each writes a folder and returns the encoder in it, as the other tool will run it; None where that is not installed.
-WRITERS: Mapping[str, Callable[[Checkpoint, BundleSpec, Path], SupportsEncode | None]] = {
-    "onnx": write_onnx,
-    "sentence-transformers": write_sentence_transformers,
-    "web": write_web,
-    "gguf": write_gguf,
-    "text": write_text,
-}
-
-
 class GraphEncoder:
     """Runs a batch graph with plain onnxruntime; `config` is the shape of the encoder in it."""
 
@@ -225,116 +196,3 @@ class GraphEncoder:
         ids[mask] = [i for sentence in batch for i in sentence]
         (vectors,) = self._session.run([OUTPUT], {INPUT: ids, MASK: mask.astype(np.int64)})
         return np.asarray(vectors, np.float32)
-
-
-class PaddedGraph(BatchGraph):
-    """A graph of one sentence, whose negative ids are padding."""
-
-    def model(self) -> ModelProto:
-        """The graph with its weights and the input of our own graph."""
-        return EncoderGraph.model(self)
-
-    def _frame(self, config: ModelConfig) -> str:
-        """The ids after the id of the first token; the first padding becomes the last token."""
-        first = self._constant("first", np.array([[config.first]], np.int64))
-        last = self._constant("last", np.array([[config.last]], np.int64))
-        none = self._constant("none", np.array([[-1]], np.int64))
-        zero = self._constant("first_id", np.array(0, np.int64))
-        ids = self._node("Concat", [first, INPUT, none], "ids_and_padding", axis=1)
-        before = self._node("Concat", [first, first, INPUT], "ids_before", axis=1)
-        padding = self._node("Less", [ids, zero], "is_padding")
-        after_real = self._node("GreaterOrEqual", [before, zero], "is_after_real")
-        return self._node("Where", [self._node("And", [padding, after_real], "is_last"), last, ids], "framed")
-
-    def _is_real(self, ids: str) -> str:
-        # Negative ids read rows from the end of the table, as in numpy; the mask discards them.
-        return self._node("GreaterOrEqual", [ids, self._constant("first_id", np.array(0, np.int64))], "is_real")
-
-    def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
-        # In float32: NNCF quantises the layers itself.
-        return self._float_product(name, *self._smooth(name, x, weight), bias)
-
-
-def write_openvino(
-    checkpoint: Checkpoint,
-    encoder: Encoder,
-    spec: BundleSpec,
-    folder: Path,
-    sentences: Sequence[str],
-    stats: ActivationStats = NOTHING,
-) -> None:
-    """Write an encoder as OpenVINO IR into an existing folder; equal weights and sentences give equal bytes.
-
-    In 8 bits, layers are smoothed by `stats`, and the scales of the activations are calibrated on up to `MAX_SENTENCES`
-    of the sentences. They should have the languages and lengths of later input, and must not be those that the export
-    is measured on. The weights cannot saturate on AVX2.
-
-    Raises DataError if there are no sentences for 8 bits, or the encoder is too large for OpenVINO's reader of ONNX,
-    and MissingExtraError if openvino or nncf cannot do it.
-    """
-    openvino = import_openvino("export")
-    precision: Precision = "float32" if spec.precision == "float32" else "int8"  # a table in 4 bits becomes one in 8
-    spec = BundleSpec(spec.num_layers, spec.dim, precision)
-    graph = PaddedGraph(encoder, spec, stats)
-    model = graph.serialized(checkpoint.path, "what OpenVINO reads, at most 2.1")
-    samples = [] if precision == "float32" else _samples(checkpoint, sentences)
-    try:
-        converted = openvino.Core().read_model(model)
-        if samples:
-            converted = _quantize(converted, samples)
-        _name_by_place(converted)
-    except MissingExtraError:
-        raise
-    except Exception as error:  # from an unsuitable version; these share no base class
-        raise MissingExtraError(
-            f"openvino {openvino.__version__} or its nncf cannot write this encoder ({in_one_line(error)}); "
-            "pip install -U 'xsent[export]'"
-        ) from error
-    xml = folder / FILES[0]
-    try:
-        openvino.save_model(converted, xml, compress_to_fp16=False)
-    except RuntimeError as error:  # the only one that it raises, whatever the reason
-        reason = f"openvino cannot write it ({in_one_line(error)}); is there room?"
-        raise OSError(errno.EIO, reason, str(xml)) from error
-
-
-def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[np.int64]]:
-    tokenizer = Tokenizer(checkpoint.tokenizer)
-    longest = checkpoint.config.max_length
-    encoded = (tokenizer.encode(text) for text in evenly_spaced(sentences, MAX_SENTENCES))
-    samples = [np.array([ids[:longest]], np.int64) for ids in encoded if ids]
-    if not samples:
-        languages = ", ".join(checkpoint.languages)
-        raise DataError(f"{checkpoint.path}: no sentences to calibrate int8 with; give some in {languages}")
-    return samples
-
-
-def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa: ANN401  openvino has no types
-    """The model with weights and activations in 8 bits."""
-    with require_extra("export"), without_telemetry():
-        import nncf
-        from nncf.quantization.range_estimator import RangeEstimatorParametersSet
-    logging.getLogger("nncf").setLevel(logging.ERROR)
-    with contextlib.redirect_stdout(io.StringIO()):  # tables and progress bars: standard output is for results
-        return nncf.quantize(
-            model,
-            nncf.Dataset(samples),
-            subset_size=len(samples),
-            model_type=nncf.ModelType.TRANSFORMER,
-            ignored_scope=nncf.IgnoredScope(names=["row_scales", *PRODUCTS], validate=False),  # not all have them
-            advanced_parameters=nncf.AdvancedQuantizationParameters(
-                overflow_fix=nncf.OverflowFix.ENABLE,
-                # The widest range seen: typical ranges cut off values of short sentences. Our own smoothing alone:
-                # three layers of a teacher keep a mean cosine to float32 of 0.995; with theirs 0.994, with none 0.993.
-                activations_range_estimator_params=RangeEstimatorParametersSet.MINMAX,
-                smooth_quant_alphas=nncf.AdvancedSmoothQuantParameters(matmul=-1),
-            ),
-        )
-
-
-def _name_by_place(model: Any) -> None:  # noqa: ANN401
-    """Replace names that count all nodes of this process, so that equal models get equal files."""
-    for place, node in enumerate(model.get_ordered_ops()):
-        name = node.get_friendly_name()
-        if re.fullmatch(rf"{node.get_type_name()}_\d+", name):
-            node.set_friendly_name(f"{node.get_type_name()}.{place}")

@@ -1,6 +1,6 @@
 """A GGUF file for llama.cpp and what is built on it: architecture `bert`, mean pooling.
 
-llama.cpp has no linear map behind the mean: a readout becomes one more layer, see `xsent_export.formats.readout`.
+llama.cpp has no linear map behind the mean: a readout becomes one more layer, see `xsent_export.readout`.
 
 Its unigram tokenizer ("t5") reads SentencePiece's map of normalisation as it is, but neither removes format characters
 nor spells unknown characters as bytes. Both are expressed in the map, which is applied to the bytes of a text, the
@@ -28,9 +28,9 @@ from xsent.clean import remove_format
 from xsent.errors import DataError, require_extra
 from xsent.similarity import unit_rows
 from xsent.tokenizer import Tokenizer
-from xsent_export.formats.readout import readout_as_layer
-from xsent_export.formats.tokenizer import piece_scores
 from xsent_export.options import BundleSpec
+from xsent_export.readout import readout_as_layer
+from xsent_export.tokenizer import piece_scores
 from xsent_train.checkpoint import Checkpoint
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.model import Encoder

@@ -9,7 +9,7 @@ from texts import multilingual
 from trainings import export_command
 
 from xsent.encoder import SentenceEncoder
-from xsent_export.formats.text import TextEncoder
+from xsent_export.phone import TextEncoder
 
 pytest.importorskip("onnxruntime_extensions")
 ODD = ["", " ", "a\u00adb", "ge\u200böffnet", "\ufeffx", "ﬁ Å ①", "<unk> <s>", "🙂\n\t猫", "the cat " * 60, "\u202eabc"]

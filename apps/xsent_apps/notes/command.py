@@ -1,0 +1,148 @@
+"""`xsent notes`: the files of a folder, indexed, and searched by meaning and by words."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xsent import DataError, Hit, SentenceEncoder, cosine_similarity, say_nothing_close
+from xsent.cli import options
+from xsent.cli.terminal import plain, print_json, print_row
+from xsent.errors import require_extra
+from xsent_apps.notes.folder import INDEX, Notes
+from xsent_apps.notes.passages import headings_of, sentences_of
+from xsent_apps.notes.read import READERS, kind_of
+
+_NAMED = 8  # files that were skipped, or kinds of them
+_BOLD = "\x1b[1m"
+_DIM = "\x1b[2m"
+_PLAIN = "\x1b[0m"
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command(
+    short_help="Search a folder of notes.",
+    epilog='Example: xsent notes ~/notes "wann ist das Treffen?"',
+    cls=options.QueryCommand,
+)
+def notes(
+    folder: Annotated[Path, typer.Argument(help="A folder with texts, pages, mails, subtitles, PDF, .docx and .odt.")],
+    query: Annotated[str | None, typer.Argument(help="In any language of the model; without it, only update.")] = None,
+    k: Annotated[int, typer.Option("--top-k", "-n", "--k", "-k", min=1, help="Passages to find.")] = 5,
+    index: Annotated[Path | None, typer.Option(help=f"The index; default: {INDEX} in the folder.")] = None,
+    update: Annotated[bool, typer.Option(help="Look for new, changed and deleted files first.")] = True,
+    words: options.WordsOption = True,
+    least: options.LeastOption = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Update again whenever a file changes.")] = False,
+    max_bytes: Annotated[int, typer.Option(min=1, help="Skip files that are larger.")] = 20_000_000,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
+    threads: options.ThreadsOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Rebuild the index.")] = False,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Search a folder of notes by meaning and by words: score, file and line, passage, and what is above it.
+
+    New and changed files are indexed first. A PDF has pages instead of lines.
+    """
+    if query is not None and not query.strip():
+        raise DataError("the query is empty; ask for something")
+    if watch and query is not None:
+        raise typer.BadParameter("--watch takes no query: ask from another terminal meanwhile")
+    found = Notes(folder, index, max_bytes=max_bytes)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    encoder.count_tokens(query or "")  # raises before all files are read if the query is no text
+    if update or force or watch:
+        _update(found, encoder, force, is_asked=query is not None)
+    if query is not None:
+        hits = found.search(encoder, query, k, words=words, least=least)
+        if not hits and least is not None:
+            raise DataError(f"no passage has a score of {least} or more; give a lower --least")
+        if not hits:
+            raise DataError(f"{folder}: no text in it; notes end in {', '.join(READERS)}")
+        if nothing := say_nothing_close(hits):
+            typer.echo(nothing, err=True)
+        _print(hits, encoder, query, as_json)
+    if watch:
+        _watch(found, folder, encoder)
+
+
+def _watch(notes: Notes, folder: Path, encoder: SentenceEncoder) -> None:
+    """Update whenever a file changes, and once when the watch has begun: one may have changed before."""
+    with require_extra("apps"):
+        from watchfiles import watch as changes
+
+    place = notes.index.resolve()
+    ours = lambda _, path: not Path(path).resolve().is_relative_to(place)  # noqa: E731
+    typer.echo(f"Watching {_count(notes.size()[0], 'file')}; Ctrl-C stops.", err=True)
+    watching = changes(folder, watch_filter=ours, raise_interrupt=True, yield_on_timeout=True, rust_timeout=1000)
+    for number, changed in enumerate(watching):
+        if changed or not number:
+            _update(notes, encoder, is_asked=True)
+
+
+def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_asked: bool) -> None:
+    """Update and report it. Where something is asked, it reports less, and an error of an index is only a warning."""
+    may_fail = is_asked and not force and notes.index.is_dir()
+    before = notes.skipped.keys(), notes.passed_over
+    try:
+        count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
+    except DataError as error:
+        if not may_fail:
+            raise
+        typer.echo(f"Warning: not updated: {plain(error)}", err=True)
+        return
+    named = notes.newly_skipped[:_NAMED] if is_asked else [*notes.skipped]
+    for name in named:
+        typer.echo(f"Skipped: {plain(notes.skipped[name])}", err=True)
+    others = notes.skipped.keys() - named
+    if others and notes.skipped.keys() != before[0]:
+        kinds = _by_kind(Counter(kind_of(Path(name)) for name in others))
+        typer.echo(f"Skipped: {kinds}; xsent notes without a query names {'all' if named else 'them'}.", err=True)
+    if notes.guessed:
+        paths = ", ".join(plain(path) for path in notes.guessed[:_NAMED])
+        more = f" and {len(notes.guessed) - _NAMED:,} more" if len(notes.guessed) > _NAMED else ""
+        typer.echo(f"Read as cp1252, because they are not UTF-8: {paths}{more}.", err=True)
+    if count or not is_asked:
+        files, passages = notes.size()
+        done = f"Indexed {_count(files, 'file')}, {_count(passages, 'passage')} in {notes.index}"
+        typer.echo(f"{done}; new, changed or gone: {count:,}.", err=True)
+    if notes.passed_over and (count or not may_fail) and notes.passed_over != before[1]:
+        typer.echo(f"Passed over, not notes: {_by_kind(notes.passed_over)}.", err=True)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _by_kind(files: Counter[str]) -> str:
+    """How many files there are of the most frequent kinds, by the ends of their names."""
+    ordered = sorted(files.items(), key=lambda item: (-item[1], item[0]))
+    kinds = [f"{number:,} {plain(kind or 'without a suffix')}" for kind, number in ordered]
+    rest = f", and {len(kinds) - _NAMED:,} other kinds" if len(kinds) > _NAMED else ""
+    return ", ".join(kinds[:_NAMED]) + rest
+
+
+def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool) -> None:
+    """Print the hits; on a terminal the sentence of each that is nearest to the query is bold."""
+    if not (as_json or sys.stdout.isatty()):
+        for hit in hits:
+            print_row(f"{hit.score:.4f}", f"{hit.source}:{hit.line}", hit.text, hit.context)
+        return
+    vector = encoder.encode(query, on_long="split")
+    for hit in hits:
+        sentences = sentences_of(hit.text) or [hit.text]
+        best = sentences[int(cosine_similarity(vector, encoder.encode(sentences, on_long="split")).argmax())]
+        if as_json:
+            place = {"file": hit.source, "line": hit.line}
+            found = {"score": hit.score, **place, "text": hit.text, "best": best, "context": hit.context}
+            print_json({**found, "close": hit.close})
+            continue
+        where = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
+        text = hit.text.replace(best, f"{_BOLD}{best}{_PLAIN}", 1)
+        headings = headings_of(hit.context)
+        typer.echo(f"{hit.score:.2f}  {_DIM}{where}  {headings}{_PLAIN}\n      {text}")

@@ -1,0 +1,48 @@
+"""`xsent web`: a page that searches, sorts and maps texts in the browser, which they never leave."""
+
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xsent.cli.options import BundleOption, ForceOption
+from xsent.errors import require_extra
+from xsent_apps.server.running import address, listen, run_server
+from xsent_apps.web.site import Site
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command(short_help="Search, sort and map texts in the browser.", epilog="Example: xsent web --open")
+def web(
+    model: BundleOption = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8090,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; the default serves this machine only.")
+    ] = "127.0.0.1",
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the page into this folder, for any static host, and serve nothing.")
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Search, sort and map your texts in the browser; they never leave the page."""
+    site = Site.of(model)
+    if out is not None:
+        written = site.write(out, replace=force)
+        typer.echo(f"{out}: {len(site.files) + 1} files, {written / 1e6:.1f} MB")
+        return
+    _serve(site, host, port, open_page)
+
+
+def _serve(site: Site, host: str, port: int, open_page: bool) -> None:
+    with require_extra("apps"):
+        from xsent_apps.web.server import create_app
+    with listen(host, port) as listener, suppress(KeyboardInterrupt):  # the usual end, no failure
+        page = f"{address(host, listener)}/"
+        typer.echo(f"{page}  (Ctrl-C ends)")
+        if open_page:
+            webbrowser.open(page)
+        run_server(create_app(site), listener)

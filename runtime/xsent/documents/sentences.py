@@ -1,0 +1,62 @@
+"""The sentences of a text."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+
+from xsent.errors import require_extra
+
+TextOrSentences = str | Sequence[str]  # of one document
+
+# Characters split at once. sentencex takes a quotation for one sentence, so a quotation mark that is never closed would
+# hide all sentences up to the next one; and its time grows with the square of the length.
+_WINDOW = 4000
+
+
+def split_sentences(text: str, *languages: str) -> list[str]:
+    """Split a text into sentences, stripped, without empty ones.
+
+    A line break ends a sentence only if a blank line follows. A sentence of more than 4,000 characters is cut.
+
+    Args:
+        text: The text.
+        languages: The code of its language. With several, a sentence ends where the rules of all of them say so, which
+            suits texts of an unknown language: no "3. Mai" is cut if German is among them. A language that sentencex
+            does not know is split by general rules.
+
+    Raises:
+        MissingExtraError: sentencex is not installed.
+    """
+    with require_extra("documents"):
+        from sentencex import segment
+
+    def ends(window: str) -> list[int]:
+        # sentencex drops no characters, not even spaces
+        every = [set(accumulate(map(len, segment(language, window)))) for language in languages or ("en",)]
+        return sorted(set.intersection(*every))
+
+    def pieces() -> Iterator[str]:
+        start = 0
+        while start < len(text):
+            window = text[start : start + _WINDOW]
+            found = ends(window)
+            if start + _WINDOW < len(text) and len(found) > 1:
+                found.pop()  # it may continue beyond the window
+            yield from (window[first:end] for first, end in pairwise([0, *found]))
+            start += found[-1]
+
+    return _stripped(pieces())
+
+
+def sentences_of(document: TextOrSentences, language: str) -> list[str]:
+    """The sentences of a document, without empty ones; a text is split."""
+    if isinstance(document, str):
+        return split_sentences(document, language or "en") if document.strip() else []
+    sentences = list(document)
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            raise TypeError(f"expected a text or its sentences, got {type(sentence).__name__} in a document")
+    return _stripped(sentences)
+
+
+def _stripped(sentences: Iterable[str]) -> list[str]:
+    return [sentence.strip() for sentence in sentences if sentence.strip()]

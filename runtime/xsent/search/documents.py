@@ -1,0 +1,87 @@
+"""An index of documents that come, change and go."""
+
+import os
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError
+from xsent.files.atomic import atomic_folder, explain_write_errors, only_writer, recover
+from xsent.progress import Progress
+from xsent.search.index import SearchIndex
+from xsent.search.store import IndexState, has_index
+from xsent.search.writer import Document, IndexWriter, add_documents, make_empty, state_of
+
+_WORTH_COMPACTING = 10_000  # removed rows; and more than the other rows
+
+
+def update_index(
+    path: str | Path,
+    documents: Iterable[Document],
+    encoder: SentenceEncoder,
+    *,
+    remove: Iterable[str] = (),
+    force: bool = False,
+    show_progress_bar: bool = False,
+) -> IndexState:
+    """Put documents into an index of documents in constant memory, replacing their older versions.
+
+    The index is made if there is none. Every saved step can be searched at once, also by words. After a kill the same
+    call continues: an incomplete document has no stamp in `SearchIndex.documents` and must be given again. Rows of
+    removed documents are freed when they are more than the others.
+
+    Args:
+        path: The folder; its parent must exist.
+        documents: New and changed documents, each name once; they are read one after the other.
+        encoder: The encoder; a passage that is too long for it is encoded in windows.
+        remove: Names of documents to remove; unknown names are ignored.
+        force: Discard everything in an index first, also in one that is damaged or of another encoder.
+        show_progress_bar: Report progress on standard error.
+
+    Raises:
+        DataError: The folder holds an index of lines or something else, it or something in it is a link, or another
+            process is writing.
+        FingerprintError: The index is of another encoder, or of another depth of this one.
+    """
+    path = Path(os.path.abspath(path))
+    recover(path)
+    if force or not (path.exists() and has_index(path)):
+        make_empty(path, IndexState(encoder.fingerprint, encoder.dim, clean=int(encoder.clean)))
+    kept = "Indexed files are kept; run the same again to resume."
+    with only_writer(path), explain_write_errors(path, lambda: kept, "make room, then the same call continues"):
+        state = state_of(path)
+        if state.lines:
+            raise DataError(f"{path}: an index of lines, as xsent index makes; name another for documents")
+        state.check_fingerprint(encoder.fingerprint, path, clean=encoder.clean)
+        with closing(IndexWriter(path)) as writer:
+            writer.save(writer.state, remove=remove)
+            with Progress("passages", enabled=show_progress_bar) as progress:
+                add_documents(writer, documents, encoder, progress)
+            state = writer.state
+        with suppress(OSError):  # a full disk; everything that matters is saved
+            state = _compact(path) or state
+        return state
+
+
+def _compact(path: Path) -> IndexState | None:
+    """Rewrite an index of documents without its removed rows, if that is worth it."""
+    with closing(SearchIndex(path)) as index:
+        if index.state.rows - len(index) < max(_WORTH_COMPACTING, len(index)):
+            return None
+        kept = np.flatnonzero(index.live)
+        state = replace(index.state, rows=0)
+        with atomic_folder(path, private=True) as folder, closing(IndexWriter(folder, state)) as writer:
+            for passage, vector in index.passages():
+                writer.append(vector, *passage[:-1])
+                if writer.is_full:
+                    writer.save(writer.state)
+            moved = [
+                document._replace(first=int(np.searchsorted(kept, document.first)))
+                for document in index.stored_documents()
+            ]
+            writer.save(writer.state, documents=moved)
+        return writer.state

@@ -1,0 +1,216 @@
+"""Writing an index: documents and their passages, saved from time to time."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from xsent.encoder import SentenceEncoder
+from xsent.files.atomic import atomic_folder, only_writer, open_to_write, permissions_within, sync
+from xsent.files.tables import Text
+from xsent.precision import Vectors
+from xsent.progress import Progress
+from xsent.search.rows import STORED, VECTORS, check_length
+from xsent.search.store import IndexDatabase, IndexState, Passage, StoredDocument, check_replaceable
+from xsent.words import has_words
+
+SAVE_EVERY = 10_000  # passages between two saves: about a minute's work on a Raspberry Pi
+
+_MOST_TEXT = 1 << 22  # characters in memory before a save
+
+
+@dataclass(frozen=True)
+class Document:
+    """A unit that is indexed, replaced and removed as a whole, such as a file."""
+
+    name: str  #: the `source` of its hits; the folders in a relative path count as words of all its passages
+    stamp: str  #: anything that changes with the document, such as its time and size
+    #: Line, from 1, and text; a third item says what the text is about, such as the headings above it. It counts in
+    #: vector and words, and stands in `Hit.context`.
+    passages: Iterable[tuple[int, str] | tuple[int, str, str]]
+
+    @property
+    def source(self) -> str:
+        """The `source` of its hits."""
+        return self.name
+
+    @property
+    def lines(self) -> int:
+        """The number of lines that it is a block of; 0 if it is none."""
+        return 0
+
+
+class IndexWriter:
+    """Appends passages to the index in a folder, a new one with a `state`; saved passages survive errors and kills."""
+
+    def __init__(self, folder: Path, state: IndexState | None = None) -> None:
+        self.folder = folder
+        self.database = IndexDatabase(folder, write=True)
+        with ExitStack() as opened:
+            opened.callback(self.database.close)
+            self._file = opened.enter_context(open_to_write(folder / VECTORS, permissions_within(folder), buffering=0))
+            self._begin(state or self.database.state())
+            for document in self.database.documents():
+                if document.passages and not document.stamp:  # a job was stopped in it; it comes again
+                    self._cut(replace(self.state, rows=document.first))
+            self.close = opened.pop_all().close  #: close its files
+
+    @property
+    def rows(self) -> int:
+        """Number of all rows, saved or not."""
+        return self.state.rows + len(self._passages)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to save."""
+        return self._appended >= SAVE_EVERY or self._characters > _MOST_TEXT
+
+    def append(self, vector: Vectors, source: str, line: int, text: str, context: str = "", id: str = "") -> None:
+        """Add a passage and its vector [D]; one without a letter or digit is left out, it would be near everything."""
+        self._appended += 1
+        if vector.any() and has_words(f"{context} {text}"):
+            stored = vector.astype(STORED, copy=False).tobytes()
+            self._vectors += stored  # first: after Ctrl-C between the two a surplus vector does no harm
+            self._passages.append(Passage.of(stored, source, line, text, context, id))
+            self._characters += len(context) + len(text)
+
+    def save(self, state: IndexState, *, documents: Iterable[StoredDocument] = (), remove: Iterable[str] = ()) -> None:
+        """Save everything: first the vectors, then passages and state; the state says how many vectors count."""
+        try:
+            self._file.truncate(self._saved_bytes)  # leftovers of a killed process
+            self._file.seek(self._saved_bytes)
+            left = memoryview(self._vectors)
+            while left:  # a disk that is nearly full takes only a part
+                left = left[self._file.write(left) :]
+            sync(self._file)
+        except OSError:
+            self._file.truncate(self._saved_bytes)
+            raise
+        state = replace(state, rows=self.rows)
+        self.database.save(state, self.state.rows, self._passages, documents=documents, remove=remove)
+        self._begin(state)
+
+    def forget_lines(self, start: int) -> None:
+        """Remove the lines that follow the first `start`."""
+        firsts = [block.first for block in self.database.documents() if int(block.name) > start]
+        self._cut(replace(self.state, rows=min([self.state.rows, *firsts]), lines=start, start=start))
+
+    def _cut(self, state: IndexState) -> None:
+        """Go back to a state with fewer rows."""
+        self.database.cut(state)
+        self._begin(state)
+
+    def _begin(self, state: IndexState) -> None:
+        """Continue from a saved state."""
+        self.state = state
+        if state.rows:
+            check_length(self.folder / VECTORS, self._saved_bytes)
+        self._passages: list[Passage] = []  # not saved yet, as all that follows
+        self._vectors = bytearray()
+        self._characters = 0
+        self._appended = 0  # passages, those without a vector too
+
+    @property
+    def _saved_bytes(self) -> int:
+        return self.state.rows * self.state.dim * STORED.itemsize
+
+
+def state_of(path: Path) -> IndexState:
+    """The state of the index in a folder. Raises DataError if there is none."""
+    with closing(IndexDatabase(path)) as database:
+        return database.state()
+
+
+def make_empty(path: Path, state: IndexState) -> None:
+    """Make an index without passages, replacing any other."""
+    with only_writer(path):
+        if os.path.lexists(path):
+            check_replaceable(path, complete=False)
+        with atomic_folder(path, private=True) as folder:
+            create(folder, state)
+
+
+def create(folder: Path, state: IndexState) -> None:
+    """Make an index without passages in an empty folder."""
+    with closing(IndexWriter(folder, state)) as writer:
+        writer.save(state)
+
+
+def add_documents(
+    writer: IndexWriter,
+    documents: Iterable[Document],
+    encoder: SentenceEncoder,
+    progress: Progress,
+    space: str | None = None,
+) -> None:
+    """Append all passages of all documents, and save from time to time."""
+    unsaved = _Unsaved(writer)
+    passages = encoder.encode_items(
+        _passages(documents), _text_to_encode, precision="float16", on_long="split", space=space
+    )
+    try:
+        for (document, line, text, context), vector in passages:
+            unsaved.document = document
+            if line:
+                id = text.id if isinstance(text, Text) else ""
+                writer.append(vector, document.source, line, text, context, id)
+                progress.advance()
+            else:
+                unsaved.complete()
+            if writer.is_full:
+                unsaved.save()
+    finally:  # also when it is interrupted
+        unsaved.save()
+
+
+class _Unsaved:
+    """The documents whose passages a writer has got since it saved."""
+
+    def __init__(self, writer: IndexWriter) -> None:
+        self._writer = writer
+        self._complete: list[StoredDocument] = []
+        self._first = writer.rows  # of the last document
+        self._lines = writer.state.lines
+        self.document: Document | None = None  # the last one
+
+    def complete(self) -> None:
+        """Its last passage is there."""
+        assert self.document is not None
+        self._complete.append(self._stored(self.document.stamp))
+        self._lines += self.document.lines
+        self._first = self._writer.rows
+        self.document = None
+
+    def save(self) -> None:
+        """Save the documents; one that is not complete has no stamp."""
+        if not self._complete and self._writer.rows == self._writer.state.rows:
+            return
+        begun = [self._stored("")] if self._writer.rows > self._first else []
+        state = replace(self._writer.state, lines=self._lines)
+        self._writer.save(state, documents=[*self._complete, *begun])
+        self._complete = []
+
+    def _stored(self, stamp: str) -> StoredDocument:
+        assert self.document is not None
+        return StoredDocument(self.document.name, stamp, self._first, self._writer.rows - self._first)
+
+
+def _text_to_encode(passage: tuple[Document, int, str, str]) -> str:
+    """A passage after its context: as one text they are found more often than by the mean of their vectors."""
+    _, _, text, context = passage
+    return f"{context}: {text}" if context and text.strip() else text
+
+
+def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, str, str]]:
+    """Passages with their documents and contexts; line 0, without text, ends each document."""
+    names = set[str]()
+    for document in documents:
+        if document.name in names:
+            raise ValueError(f"document {document.name!r} comes twice; give each name once")
+        names.add(document.name)
+        for line, text, *context in document.passages:
+            if line < 1:
+                raise ValueError(f"document {document.name!r}: line {line}; they are counted from 1")
+            yield document, line, text, "".join(context)
+        yield document, 0, "", ""
