@@ -7,7 +7,7 @@ import pytest
 from commands import raises
 from toy_documents import Letters
 
-from xsent.classification import topics
+from xsent.evaluation import topics
 from xsent.errors import DataError
 from xsent.evaluation.topics import (
     Cell,

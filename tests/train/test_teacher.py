@@ -19,7 +19,7 @@ from trainings import Says, look
 from xsent.errors import DataError
 from xsent_train.data.corpus import Pair
 from xsent_train.data.store import kept_pairs, tokenise
-from xsent_train.teacher import vectors as making
+from xsent_train.teacher import cache as making
 from xsent_train.teacher.cache import TeacherVectors, teacher_vectors
 from xsent_train.teacher.open import Teacher, open_teacher
 
