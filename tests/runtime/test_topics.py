@@ -7,8 +7,8 @@ import pytest
 from commands import raises
 from toy_documents import Letters
 
-from xsent.evaluation import topics
 from xsent.errors import DataError
+from xsent.evaluation import topics
 from xsent.evaluation.topics import (
     Cell,
     Examples,
