@@ -21,7 +21,7 @@ _SCRIPTS = {
     "ar": re.compile("[\u0600-\u06ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
 }
-_SHARE = 4  # a script with one letter in so many tells the language
+_SHARE = 4  # a script tells the language if at least one letter in four is in it
 
 
 def language_of(text: str) -> str:

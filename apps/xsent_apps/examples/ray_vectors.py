@@ -49,7 +49,7 @@ class EncodeFiles:
 def missing_files(texts: Path, vectors: Path, fingerprint: str) -> list[dict[str, str]]:
     """Files of texts whose vectors are missing, or older than the texts, each with the file to write.
 
-    Raises DataError if there are no texts, or FingerprintError if there are vectors of another encoder.
+    Raises DataError if the folder has no texts, and FingerprintError if another encoder made the vectors.
     """
     files = [file for file in sorted(texts.iterdir()) if file.is_file() and file.name[0] not in "._"]
     if not files:

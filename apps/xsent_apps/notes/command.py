@@ -55,7 +55,7 @@ def notes(
         raise typer.BadParameter("--watch takes no query: ask from another terminal meanwhile")
     found = Notes(folder, index, max_bytes=max_bytes)
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
-    encoder.count_tokens(query or "")  # raises before all files are read if the query is no text
+    encoder.count_tokens(query or "")  # refuse a query that is not text before all files are read
     if update or force or watch:
         _update(found, encoder, force, is_asked=query is not None)
     if query is not None:

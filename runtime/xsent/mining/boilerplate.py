@@ -23,17 +23,18 @@ def strip_boilerplate(texts: Sequence[str]) -> list[str]:
 
     Numbers do not count: "My customer number is 17." repeats "My customer number is 23." The most frequent clauses go
     first, and three words of each text stay, so that texts that all say the same stay whole.
-    Of more than 5,000 texts, evenly many are counted.
+    Of more than 5,000 texts, every second, third and so on is counted.
     """
-    counted = texts[:: -(-len(texts) // _MOST) or 1]
-    number = Counter[str]()
+    languages = [language_of(text) for text in texts]
+    counted = slice(None, None, -(-len(texts) // _MOST) or 1)
+    number = Counter(languages[counted])
     frequency = Counter[tuple[str, _Words]]()
-    for text in counted:
-        language = language_of(text)
-        number[language] += 1
+    for language, text in zip(languages[counted], texts[counted], strict=True):
         frequency.update({(language, words) for clause in _clauses(text) if (words := _words(clause))})
     repeated = {one: count for one, count in frequency.items() if count >= max(_LEAST, _SHARE * number[one[0]])}
-    return [_without(text, language_of(text), repeated) for text in texts] if repeated else [*texts]
+    if not repeated:
+        return [*texts]
+    return [_without(text, language, repeated) for language, text in zip(languages, texts, strict=True)]
 
 
 def _without(text: str, language: str, repeated: dict[tuple[str, _Words], int]) -> str:

@@ -121,7 +121,7 @@ def _present(vectors: np.ndarray[Any, Any], texts: Sequence[str] | None) -> Ints
 
 
 def _drawn(rows: Ints) -> Ints:
-    """All rows, or so many of them as can be compared with each other."""
+    """All rows, or as many of them as can be compared with each other, drawn at random."""
     if len(rows) <= _MOST:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, _MOST, replace=False))

@@ -104,9 +104,10 @@ def _shares(texts: Sequence[Mapping[str, str]], cosines: Sequence[float]) -> dic
     counts = Counter(key for words in texts for key in words)
     kept = {key for key, count in counts.items() if count >= _SEVERAL} or counts.keys()
     shares = dict.fromkeys(sorted(kept), 0.0)
+    total = sum(cosines)
     for words, cosine in zip(texts, cosines, strict=True):
         for key in words.keys() & kept:
-            shares[key] += cosine / sum(cosines)
+            shares[key] += cosine / total
     return shares
 
 

@@ -14,7 +14,7 @@ from xsent.files.atomic import atomic_folder, explain_write_errors, only_writer,
 from xsent.progress import Progress
 from xsent.search.index import SearchIndex
 from xsent.search.store import IndexState, has_index
-from xsent.search.writer import Document, IndexWriter, add_documents, make_empty, state_of
+from xsent.search.writer import Document, IndexWriter, add_documents, new_index, state_of
 
 _WORTH_COMPACTING = 10_000  # removed rows; and more than the other rows
 
@@ -50,7 +50,8 @@ def update_index(
     path = Path(os.path.abspath(path))
     recover(path)
     if force or not (path.exists() and has_index(path)):
-        make_empty(path, IndexState(encoder.fingerprint, encoder.dim, clean=int(encoder.clean)))
+        with new_index(path, IndexState(encoder.fingerprint, encoder.dim, clean=int(encoder.clean))):
+            pass
     kept = "Indexed files are kept; run the same again to resume."
     with only_writer(path), explain_write_errors(path, lambda: kept, "make room, then the same call continues"):
         state = state_of(path)

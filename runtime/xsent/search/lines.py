@@ -13,7 +13,6 @@ from pathlib import Path
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files.atomic import (
-    atomic_folder,
     explain_write_errors,
     file_exists_error,
     only_writer,
@@ -24,8 +23,8 @@ from xsent.files.atomic import (
 from xsent.files.text import LineDigest
 from xsent.progress import Progress, known_total
 from xsent.search.index import SearchIndex
-from xsent.search.store import IndexState, check_replaceable
-from xsent.search.writer import Document, IndexWriter, add_documents, create, make_empty, state_of
+from xsent.search.store import IndexState, StoredDocument
+from xsent.search.writer import Document, IndexWriter, add_documents, new_index, state_of
 
 _BLOCK_LINES, _BLOCK_TEXT = 1000, 1 << 20  # lines of a block, and characters after which it ends
 
@@ -44,7 +43,7 @@ class _Lines(Document):
 
     @property
     def lines(self) -> int:
-        """Their number."""
+        """The number of lines."""
         return len(self.passages)
 
 
@@ -86,16 +85,13 @@ def build_index(
     job = _LineJob(texts, encoder, source, space, show_progress_bar)
     empty = IndexState(encoder.fingerprint_of(space), encoder.dim, clean=int(encoder.clean))
     if force:
-        with only_writer(path):
-            if os.path.lexists(path):
-                check_replaceable(path)
-            with atomic_folder(path, private=True) as folder:
-                create(folder, empty)
-                return job.run(folder)
+        with new_index(path, empty, complete=True) as folder:
+            return job.run(folder)
     is_new = not os.path.lexists(path)
     try:
         if is_new:
-            make_empty(path, empty)
+            with new_index(path, empty):
+                pass
         with only_writer(path):
             state = state_of(path)
             stopped = _how_it_was_stopped(state)
@@ -142,7 +138,7 @@ def extend_index(
             index.check_passages()
         if stopped and force:
             with closing(IndexWriter(path)) as writer:
-                writer.forget_lines(state.start)
+                _forget_addition(writer)
         with _saying_what_is_kept(path):
             return _LineJob(texts, encoder, source, space, show_progress_bar).run(path)
 
@@ -169,7 +165,7 @@ class _LineJob:
                 add_documents(writer, blocks, self.encoder, progress, self.space)
             if writer.database.last_line() <= start:
                 count = writer.state.lines - start
-                writer.forget_lines(start)
+                _forget_addition(writer)
                 raise DataError(f"nothing to index: of {count:,} lines none has text")
             writer.save(replace(writer.state, start=writer.state.lines))
             return writer.state
@@ -177,8 +173,8 @@ class _LineJob:
     def _rest(self, path: Path, writer: IndexWriter) -> Iterator[_Lines]:
         """The blocks that the index lacks. Raises DataError if those before are not the ones that it has."""
         blocks = _blocks(self.texts, self.source, writer.state.start)
-        for known in writer.database.documents():
-            if int(known.name) > writer.state.start and getattr(next(blocks, None), "stamp", "") != known.stamp:
+        for known in _blocks_of_addition(writer):
+            if getattr(next(blocks, None), "stamp", "") != known.stamp:
                 read = writer.state.lines - writer.state.start
                 raise DataError(
                     f"{path}: the input does not begin with the {read:,} lines that were read before it was stopped; "
@@ -202,6 +198,17 @@ def _blocks(texts: Iterable[str], source: str, start: int) -> Iterator[_Lines]:
         yield _Lines(str(lines[0][0]), digest.hex, lines, source)
 
 
+def _blocks_of_addition(writer: IndexWriter) -> list[StoredDocument]:
+    """The blocks of an addition that is not complete; each is named by its first line."""
+    return [block for block in writer.database.documents() if int(block.name) > writer.state.start]
+
+
+def _forget_addition(writer: IndexWriter) -> None:
+    """Remove what there is of an addition that is not complete."""
+    state, firsts = writer.state, [block.first for block in _blocks_of_addition(writer)]
+    writer.cut(replace(state, rows=min([state.rows, *firsts]), lines=state.start))
+
+
 def _how_it_was_stopped(state: IndexState) -> str:
     """What to say of an index whose last job was stopped; "" if nothing is missing."""
     if not state.unfinished:
@@ -213,7 +220,7 @@ def _how_it_was_stopped(state: IndexState) -> str:
 def _saying_what_is_kept(path: Path) -> AbstractContextManager[None]:
     """Say to somebody who stops a job what is kept of it."""
     kept = "What was indexed is kept; the same command with --resume continues."
-    return explain_write_errors(path, lambda: kept if _how_it_was_stopped(state_of(path)) else "")
+    return explain_write_errors(path, lambda: kept if state_of(path).unfinished else "")
 
 
 def _remove_if_empty(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class Document:
     name: str  #: the `source` of its hits; the folders in a relative path count as words of all its passages
     stamp: str  #: anything that changes with the document, such as its time and size
     #: Line, from 1, and text; a third item says what the text is about, such as the headings above it. It counts in
-    #: vector and words, and stands in `Hit.context`.
+    #: vector and words, and is `Hit.context`.
     passages: Iterable[tuple[int, str] | tuple[int, str, str]]
 
     @property
@@ -53,7 +53,7 @@ class IndexWriter:
             self._begin(state or self.database.state())
             for document in self.database.documents():
                 if document.passages and not document.stamp:  # a job was stopped in it; it comes again
-                    self._cut(replace(self.state, rows=document.first))
+                    self.cut(replace(self.state, rows=document.first))
             self.close = opened.pop_all().close  #: close its files
 
     @property
@@ -91,12 +91,7 @@ class IndexWriter:
         self.database.save(state, self.state.rows, self._passages, documents=documents, remove=remove)
         self._begin(state)
 
-    def forget_lines(self, start: int) -> None:
-        """Remove the lines that follow the first `start`."""
-        firsts = [block.first for block in self.database.documents() if int(block.name) > start]
-        self._cut(replace(self.state, rows=min([self.state.rows, *firsts]), lines=start, start=start))
-
-    def _cut(self, state: IndexState) -> None:
+    def cut(self, state: IndexState) -> None:
         """Go back to a state with fewer rows."""
         self.database.cut(state)
         self._begin(state)
@@ -122,19 +117,19 @@ def state_of(path: Path) -> IndexState:
         return database.state()
 
 
-def make_empty(path: Path, state: IndexState) -> None:
-    """Make an index without passages, replacing any other."""
+@contextmanager
+def new_index(path: Path, state: IndexState, *, complete: bool = False) -> Iterator[Path]:
+    """The folder of an index without passages, which takes the place of any other once the context ends.
+
+    If `complete`, a folder without an index is not replaced, not even an empty one.
+    """
     with only_writer(path):
         if os.path.lexists(path):
-            check_replaceable(path, complete=False)
+            check_replaceable(path, complete=complete)
         with atomic_folder(path, private=True) as folder:
-            create(folder, state)
-
-
-def create(folder: Path, state: IndexState) -> None:
-    """Make an index without passages in an empty folder."""
-    with closing(IndexWriter(folder, state)) as writer:
-        writer.save(state)
+            with closing(IndexWriter(folder, state)) as writer:
+                writer.save(state)
+            yield folder
 
 
 def add_documents(
