@@ -21,7 +21,8 @@ import typer
 
 from xsent import Hit, SearchIndex, SentenceEncoder
 from xsent.cli.options import BundleOption
-from xsent.cli.terminal import format_table, one_line_errors, print_row
+from xsent.cli.rows import row_output
+from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import DataError
 from xsent_bench.processes import XSENT, start_server
 
@@ -80,9 +81,11 @@ def answers(
         places = [ranks(opened, question, encoder) for question in asked]
     typer.echo(format_table(found_table(asked, places)))
     if missed:
-        for question, found in zip(asked, places, strict=True):
-            if found[-1] != 1:
-                print_row(question.kind, question.language, *map(str, found), question.text, question.file)
+        columns = {"kind": str, "language": str, **dict.fromkeys(WAYS, int), "text": str, "file": str}
+        with row_output(None, columns) as write:
+            for question, found in zip(asked, places, strict=True):
+                if found[-1] != 1:
+                    write([question.kind, question.language, *found, question.text, question.file])
 
 
 def read_questions(path: Path) -> list[Question]:

@@ -26,6 +26,7 @@ APPS_FROM_RUNTIME = {
     "xsent.files.vectors",
     "xsent.cli.terminal",
     "xsent.cli.options",
+    "xsent.cli.rows",
     "xsent.progress",
 }
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
