@@ -13,9 +13,10 @@ from conftest import NAMES
 from toy_documents import ToyEncoder, toy_documents
 from typer.testing import CliRunner
 
-from experiments import endurance, noise, notes, parallel, serving, stores, training, zero_shot
+import training
+from experiments import endurance, noise, notes, parallel, serving, stores, zero_shot
 from experiments.noise import KINDS
-from experiments.training import TrainingSpec, train_and_time
+from training import TrainingSpec, train_and_time
 from xsent import SentenceEncoder
 from xsent.errors import DataError
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from commands import raises
 
-from experiments import training
-from experiments.training import made_up_pairs, made_up_words
+import training
+from training import made_up_pairs, made_up_words
 from xsent.cpu import process_memory
 from xsent.errors import DataError
 from xsent_bench.cli import numbers
