@@ -96,8 +96,8 @@ def test_encode_refuses_what_cannot_be_and_leaves_nothing(run: Runner, mini_bund
     for content, options, message in [
         (b"Anna\n", ["--output", "a.csv"], "a.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32"),
         (b"Anna\n", ["--output", "a.f32", "--precision", "int8"], "a.f32: .f32 holds float32, not int8"),
-        (b"Anna\n", ["--precision", "int8", "--no-normalize"], "precision = 'int8' keeps no lengths"),
-        (b"Anna\n", ["--truncate-dim", 33], "truncate_dim = 33 must lie between 1 and 32"),
+        (b"Anna\n", ["--precision", "int8", "--no-normalize"], "precision = 'int8' does not keep lengths"),
+        (b"Anna\n", ["--truncate-dim", 33], "truncate_dim = 33 must be between 1 and 32"),
         (b"Anna\n", ["--output", "nowhere/a.npy"], "nowhere/a.npy: No such file or directory"),
         (b"", NEW, "in.txt: empty; expected one text a line"),
         (b"good\ncaf\xe9\n", NEW, "in.txt:2: not UTF-8"),
