@@ -98,7 +98,7 @@ def test_the_golden_check_is_shown(page: Any) -> None:  # noqa: ANN401
     page.click("footer summary")
     facts = page.inner_text("#facts")
     assert re.search(r"✓ \d of 7 golden vectors within 0.001", facts)
-    for said in ("English", "Japanese", SentenceEncoder().fingerprint, "MB from", "ms a text"):
+    for said in ("English", "Japanese", SentenceEncoder().fingerprint, "MB from", "ms per text"):
         assert said in facts
 
 
@@ -135,7 +135,7 @@ def test_it_finds_what_python_finds(page: Any, tmp_path: Path) -> None:  # noqa:
         assert all(scores.get(text, score) == pytest.approx(score, abs=0.02) for text, score in results)
         clear = hits[0].score - hits[1].score > 0.02  # by more than the rounding of vectors
         assert clear <= (results[0][0] == hits[0].text)
-        assert ("Nothing of" in page.inner_text("#found")) != hits[0].close
+        assert ("No close match" in page.inner_text("#found")) != hits[0].close
     page.click("#documents li >> nth=-1 >> button")
 
 
@@ -210,10 +210,10 @@ def test_everything_is_reached_by_keyboard(page: Any) -> None:  # noqa: ANN401
 UNREADABLE = {
     "photo.txt": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "photo.txt is not text"),
     "latin.txt": ("très".encode("latin-1"), "latin.txt is not text"),
-    "huge.txt": (b"word " * 1_200_000, "huge.txt has 6.0 MB; at most 5 MB"),
+    "huge.txt": (b"word " * 1_200_000, "huge.txt has 6.0 MB; the limit is 5 MB"),
     "many.txt": (b"A line.\n" * 20_001, "many.txt has 20,001 passages; the page holds 20,000"),
-    "empty.txt": (b" \n", "empty.txt has no words in it"),
-    "paper.PDF": (b"%PDF-1.4", "paper.PDF is a PDF, which this page does not read; xsent notes does"),
+    "empty.txt": (b" \n", "empty.txt contains no words"),
+    "paper.PDF": (b"%PDF-1.4", "paper.PDF is a PDF, which this page cannot read; use xsent notes"),
     "open.csv": (b'a,b\n1,"without its end\n2,c\n3\n', "open.csv, row 4: 1 fields, expected 2 as in row 1."),
     "mails.tsv": (b"a\tb\n1\tSome words\n2\n", "mails.tsv, row 3: 1 fields, expected 2 as in row 1."),
 }
@@ -246,7 +246,7 @@ def test_a_long_line_is_read_in_parts_and_dropped_when_removed(page: Any) -> Non
     expect(page, "#results li p").to_have_text("Otters sleep on their backs.")
     expect(page, "#found").to_contain_text("Nearest of 4 passages")
     choose(page, "short.txt", "Otters sleep on their backs.")  # a file is held once
-    expect(page, "#notice").to_have_text("short.txt is here already.")
+    expect(page, "#notice").to_have_text("short.txt is already here.")
     playwright.expect(page.locator("#documents li", has_text="short.txt")).to_have_count(1)
     page.click("[aria-label='Remove short.txt']")
     expect(page, "#encoding").to_contain_text("3 passages.")

@@ -134,7 +134,7 @@ def test_ids_of_other_unigram_models_are_those_of_sentencepiece(settings: dict[s
 def test_what_it_cannot_read_is_refused(tmp_path: Path) -> None:
     for settings, message in (
         ({"model_type": "bpe"}, "BPE"),
-        ({"user_defined_symbols": ["<hey>"]}, "defined by its user"),
+        ({"user_defined_symbols": ["<hey>"]}, "user-defined pieces"),
     ):
         model = train_tokenizer(tmp_path, SENTENCES, 700, **{**OURS, **settings})
         assert message in in_node(model, ["a"])["error"]

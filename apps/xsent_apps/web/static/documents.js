@@ -1,15 +1,15 @@
-// The panel of texts: pasting, dropping, choosing and removing them, and how far their reading is.
+// The panel of texts: pasting, dropping, choosing and removing them, and the progress of encoding them.
 
 import { byId, counted, dot, make } from "./dom.js";
 import { EXAMPLE_TEXTS } from "./examples.js";
 import { forget, keep, kept } from "./shelf.js";
 import { readFile } from "./texts.js";
 
-const SAID = 500; // milliseconds at least between one word of progress and the next
+const REPORT_EVERY = 500; // milliseconds, at least, between reports of progress
 
 /** @param {import("./library.js").Library} library @param {(message: string) => void} warn shows a line to the reader */
 export function openDocuments(library, warn) {
-  let said = 0; // when the progress was
+  let reported = 0; // time of the last report
   const paste = byId("paste");
 
   function take(source, former) {
@@ -45,7 +45,7 @@ export function openDocuments(library, warn) {
 
   function addPasted() {
     if (!paste.value.trim()) {
-      warn("There is nothing to add: paste or write some text first.");
+      warn("There is nothing to add; paste or write some text first.");
       paste.focus();
     } else if (take({ name: freeName(), text: paste.value })) {
       paste.value = "";
@@ -76,25 +76,25 @@ export function openDocuments(library, warn) {
     byId("example").classList.toggle("first", !library.documents.length);
   });
   library.addEventListener("progress", ({ detail: { done, total } }) => {
-    if (done && done < total && performance.now() - said < SAID) return;
-    said = performance.now();
+    if (done && done < total && performance.now() - reported < REPORT_EVERY) return;
+    reported = performance.now();
     byId("encoding").textContent = `Reading: ${done.toLocaleString("en")} of ${counted(total, "passage")}`;
   });
   library.addEventListener("idle", () => (byId("encoding").textContent = remarks(library)));
 }
 
-/** Puts the texts on the shelf while the box is ticked, and takes those in that are there. */
+/** Stores the texts in the browser while the box is ticked, and adds those already stored. */
 async function keepIfTicked(library, take, warn) {
   const box = byId("keep");
   const cannot = ({ message }) => warn(`This browser cannot keep texts: ${message}`);
-  let refused = []; // they stay kept
+  let refused = []; // they stay stored
   const save = () =>
     (box.checked ? keep([...refused, ...library.documents.map(({ source }) => source)]) : forget()).catch(cannot);
   box.addEventListener("change", save);
   const sources = await kept().catch(() => undefined);
   box.checked = sources !== undefined;
   refused = (sources ?? []).filter((source) => !take(source));
-  if (refused.length) warn(`Kept, but not read again: ${refused.map(({ name }) => name).join(", ")}.`);
+  if (refused.length) warn(`Kept, but could not be read again: ${refused.map(({ name }) => name).join(", ")}.`);
   if (sources?.length) byId("adding").open = false;
   library.addEventListener("listed", () => box.checked && save());
 }
@@ -112,7 +112,7 @@ function listenToDrops(takeFiles, takeText) {
     hover(false);
     const files = [...event.dataTransfer.files];
     const intoField = event.target.closest?.("textarea, input");
-    if (!files.length && intoField) return; // the browser puts text there
+    if (!files.length && intoField) return; // the browser inserts the text there
     event.preventDefault();
     if (files.length) takeFiles(files);
     else if (event.dataTransfer.getData("text/plain").trim()) takeText(event.dataTransfer.getData("text/plain"));
@@ -137,7 +137,7 @@ function entry(library, document, take) {
   );
 }
 
-/** The choice of a table's columns; another one reads the table again. */
+/** The choice of a table's columns; a change reads the table again. */
 function choices(document, take) {
   const { name, source, columns } = document;
   const choice = (key, label, ...before) => {
@@ -155,14 +155,14 @@ function choices(document, take) {
   return [choice("column", "Column with the texts"), choice("id", "Column with the ids", "no ids")];
 }
 
-/** What there is to know about how the texts were read. */
+/** A summary of how the texts were read. */
 function remarks(library) {
   if (!library.documents.length) return "";
   const long = library.read.filter(({ encoded }) => encoded.windows > 1).length;
   const unknown = library.read.filter(({ encoded }) => encoded.unknown).length;
   return [
     `${counted(library.passages.length, "passage")}.`,
-    long ? `${counted(long, "passage")} too long for one look: read in parts, of which the mean is taken.` : "",
+    long ? `${counted(long, "passage")} too long to read at once; read in parts and averaged.` : "",
     unknown ? `${counted(unknown, "passage")} mostly in characters that the model does not know.` : "",
   ].join(" ");
 }

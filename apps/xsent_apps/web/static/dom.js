@@ -1,4 +1,4 @@
-// Small helpers around the page's elements.
+// Small helpers for the page's elements.
 
 /** @param {string} id */
 export const byId = (id) => document.getElementById(id);
@@ -18,13 +18,13 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** Counts as people write them. @param {number} count @param {string} noun */
+/** A count with its noun. @param {number} count @param {string} noun */
 export const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
-/** The beginning of a text that is too long. @param {string} text @param {number} most characters */
+/** A text, truncated if it is too long. @param {string} text @param {number} most characters */
 export const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1).trimEnd()}…` : text);
 
-/** Calls once things have been quiet for a while. @param {(...values: any[]) => void} act @param {number} milliseconds */
+/** Debounces: calls once there have been no calls for a while. @param {(...values: any[]) => void} act @param {number} milliseconds */
 export function later(act, milliseconds) {
   let timer;
   return (...values) => {
@@ -41,21 +41,21 @@ export function growingList(items, render, first) {
     const rest = items.slice(first).map(render);
     list.append(...rest);
     button.remove();
-    rest[0].tabIndex = -1; // so that who came by keyboard goes on there
+    rest[0].tabIndex = -1; // so that keyboard users continue there
     rest[0].focus();
   };
   const button = make("button", { type: "button", className: "more", onclick: grow }, `Show ${items.length - first} more`);
   return [list, button];
 }
 
-/** The shape of a colour, so that colour and shape come again after 27; that of no colour, -1, is the last. */
+/** The shape for a colour, so that colour and shape repeat only after 27; no colour, -1, has the last shape. */
 export const shapeOf = (colour) => (colour < 0 ? 2 : (colour + Math.floor(colour / 9)) % 3);
 
-/** A sign of a colour. @param {number} colour */
+/** A dot in a colour. @param {number} colour */
 export const dot = (colour) =>
   make("span", { className: `dot c${colour < 0 ? "none" : colour % 9} s${shapeOf(colour)}`, ariaHidden: "true" });
 
-/** A bar that shows a share between 0 and 1. */
+/** A bar for a share between 0 and 1. */
 export function bar(share) {
   return make("meter", { min: 0, max: 1, value: Math.max(0, share), ariaHidden: "true" });
 }

@@ -1,11 +1,11 @@
-// Texts to vectors, as xsent/encoder.py does it: each alone through the graph, long ones in windows.
+// Texts to vectors, as in xsent/encoder.py: one at a time through the graph, long ones in windows.
 
 import * as ort from "./vendor/onnxruntime.js";
 import { Tokenizer } from "./tokenizer.js";
 
-const DATA = ["embeddings.bin", "weights.bin"]; // of the graph
+const DATA = ["embeddings.bin", "weights.bin"]; // the graph's weights
 const FORMATS = [2, 3];
-const WINDOW = 128; // tokens, at most, where a text is too long to be read whole
+const WINDOW = 128; // most tokens per window of a text that is too long to read at once
 
 export class Encoder {
   /**
@@ -24,7 +24,7 @@ export class Encoder {
     const encoder = new Encoder();
     encoder.manifest = manifest;
     encoder.tokenizer = new Tokenizer(pieces);
-    ort.env.wasm.numThreads = 1; // more need a host that sends certain headers, and gain little on one sentence
+    ort.env.wasm.numThreads = 1; // more need certain headers from the host, and gain little for one sentence
     ort.env.wasm.wasmBinary = await wasm;
     encoder.session = await ort.InferenceSession.create(graph, {
       executionProviders: ["wasm"],
@@ -33,7 +33,7 @@ export class Encoder {
     return encoder;
   }
 
-  /** A vector of length 1, zero for an empty text; how many windows it took, and whether it is in unknown characters. */
+  /** A vector of length 1, zero for an empty text; the number of windows, and whether the characters are unknown. */
   async encode(text) {
     const ids = this.tokenizer.encode(text);
     const { dim, max_length: longest } = this.manifest;
@@ -48,7 +48,7 @@ export class Encoder {
     return { vector: ofLengthOne(total), windows, unknown: this.tokenizer.mostlyUnknown(ids) };
   }
 
-  /** A query: its words too. */
+  /** The same for a query, with its words. */
   async encodeQuery(text) {
     return { ...(await this.encode(text)), words: this.tokenizer.wordsOf(text) };
   }
@@ -59,7 +59,7 @@ export class Encoder {
     return sentence_embedding.data;
   }
 
-  /** Encodes the sentences whose vectors travel with the model: how many there are, and the largest difference. */
+  /** Encodes the golden sentences of the model; returns the largest difference for each. */
   async checkGolden() {
     const { sentences, vectors } = this.manifest.golden;
     const differences = [];
@@ -77,10 +77,10 @@ function ofLengthOne(values) {
 }
 
 async function check(name, bytes, expected) {
-  const digest = globalThis.crypto?.subtle && (await crypto.subtle.digest("SHA-256", bytes)); // none over plain HTTP
+  const digest = globalThis.crypto?.subtle && (await crypto.subtle.digest("SHA-256", bytes)); // missing over plain HTTP
   const hex = digest && Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
   if (bytes.length !== expected.bytes || (hex && hex !== expected.sha256)) {
-    throw new Error(`${name} came damaged (${bytes.length} bytes, expected ${expected.bytes}); reload the page.`);
+    throw new Error(`${name} is damaged (${bytes.length} bytes, expected ${expected.bytes}); reload the page.`);
   }
   return bytes;
 }

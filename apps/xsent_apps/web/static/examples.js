@@ -1,4 +1,4 @@
-// Example texts, written for this page: the same small town, in nine languages, not word for word.
+// Example texts, written for this page: one small town in nine languages, not translated word for word.
 
 export const EXAMPLE_TEXTS = {
   English: `The first train to the coast leaves at six in the morning. Tickets are sold on board, and bicycles travel free outside the rush hours.
@@ -57,7 +57,7 @@ De bibliotheek leest op woensdag voor aan kleine kinderen.`,
 美術館では来週から新しい展覧会が始まります。`,
 };
 
-/** In English only: the head sorts the other languages by what they mean. */
+/** Only in English: the head sorts texts in other languages by meaning. */
 export const EXAMPLE_LABELS = [
   {
     name: "Travel",

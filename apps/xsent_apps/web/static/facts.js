@@ -1,4 +1,4 @@
-// The status line: what the model is, whether it computes here what it computes elsewhere, and what was loaded.
+// The status line: the model, whether it computes the same here as elsewhere, and what was loaded.
 
 import { make } from "./dom.js";
 
@@ -25,18 +25,18 @@ export class Facts {
     this.speed([milliseconds]);
     const known = new Intl.ListFormat("en").format(languages.map((code) => NAMES.of(code)));
     this.#summary.append(` The page reads ${known}.`);
-    if (golden.worst > golden.allowed) this.#summary.append(" This browser computes otherwise: do not trust the results.");
+    if (golden.worst > golden.allowed) this.#summary.append(" This browser computes differently; do not trust the results.");
   }
 
   /** @param {number[]} milliseconds of texts */
   speed(milliseconds) {
     const middle = [...milliseconds].sort((a, b) => a - b)[milliseconds.length >> 1];
-    if (middle !== undefined) this.#put("Speed", `${middle.toFixed(middle < 10 ? 1 : 0)} ms a text`);
+    if (middle !== undefined) this.#put("Speed", `${middle.toFixed(middle < 10 ? 1 : 0)} ms per text`);
   }
 
   offline(ready) {
     this.#put("Offline", ready);
-    if (ready.startsWith("✓")) this.#summary.append(" It opens without a network too.");
+    if (ready.startsWith("✓")) this.#summary.append(" It also opens without a network.");
   }
 
   #put(name, value) {
@@ -47,10 +47,10 @@ export class Facts {
   }
 }
 
-/** As `xsent verify` has it: numbers are rounded to 8 bits on the way, so machines differ where one is rounded otherwise. */
+/** As in `xsent verify`: numbers are rounded to 8 bits on the way, so machines differ if one number rounds differently. */
 function verdict({ total, near, worst, allowed }) {
   const close = `${near} of ${total} golden vectors within 0.001 of Python's`;
   if (near === total) return `✓ ${close}`;
-  const furthest = `the furthest ${worst.toFixed(3)}, ${allowed.toFixed(3)} allowed`;
-  return worst <= allowed ? `✓ ${close}, ${furthest}` : `✗ ${close}, ${furthest}: results here are not to be trusted`;
+  const furthest = `the largest difference is ${worst.toFixed(3)}, ${allowed.toFixed(3)} allowed`;
+  return worst <= allowed ? `✓ ${close}, ${furthest}` : `✗ ${close}, ${furthest}: do not trust the results here`;
 }

@@ -3,24 +3,24 @@
 import { cut } from "./dom.js";
 import { beginning, wordKeys } from "./words.js";
 
-const THRESHOLD = 0.05; // mean cosine, without the background, from which two groups are one
-const SMALLEST = 5; // texts
-const NEAR = 0.5; // of the way from the mean cosine to 1: two texts whose cosine is higher say about the same
-const LEAST = 0.2; // cosine to the centre below which a text belongs to no group
-const EQUAL = 1e-3; // length of what is left of a vector without the background, below which it equals the background
-const FEW = 10; // texts of a language whose own background counts half
-const WORDS = 4; // of a name
-const SEVERAL = 2; // texts that share a word of a name, where any word is shared
-const SHORTEST = 3; // letters of a word
-const ENGLISH = 0.5; // texts in English for each in the most frequent language, from which the name is in English
-const LETTERS = 28; // of a central text
-const ASIAN = "\u3040"; // before all signs of Chinese and Japanese
-// Words; in Chinese and Japanese, which have no spaces, runs of signs of two or more, but for those that bend words.
+const THRESHOLD = 0.05; // mean cosine, after subtracting the background, from which two groups are merged
+const SMALLEST = 5; // texts of a group
+const NEAR = 0.5; // of the way from the mean cosine to 1: two texts with a higher cosine say nearly the same
+const LEAST = 0.2; // below this cosine to the centre a text belongs to no group
+const EQUAL = 1e-3; // a vector equals the background if less than this length is left after subtracting it
+const FEW = 10; // texts at which a language's own background counts half
+const WORDS = 4; // per name
+const SEVERAL = 2; // texts that a word of a name must be in, if any word is
+const SHORTEST = 3; // fewest letters of a word
+const ENGLISH = 0.5; // English texts per text in the most frequent language, from which the name is in English
+const LETTERS = 28; // most letters shown of a central text
+const ASIAN = "\u3040"; // sorts before all Chinese and Japanese characters
+// Words; in Chinese and Japanese, which have no spaces, runs of two or more characters without hiragana.
 const WORD =
   /[\u30a1-\u30fa\u30fc]{2,}|[\u3400-\u4dbf\u4e00-\u9fff々]{2,}|(?:(?![\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff々])\p{L})+/gu;
 
 /**
- * Vectors without what all texts, and those of a language, have in common, again of length 1.
+ * Vectors minus the background of all texts and of their languages, scaled back to length 1.
  * @param {Float32Array} vectors [n * dim], rows of length 1 @param {number} dim @param {Float32Array} cosines of them
  * @param {(string | null)[]} languages of the texts; null is a text without words, whose vector becomes zero
  */
@@ -44,7 +44,7 @@ export function withoutBackground(vectors, dim, cosines, languages) {
   }
   return rest;
 
-  /** The mean of rows in which each subject has the same weight, however many texts it has. */
+  /** The mean of rows, weighting each subject equally, however many texts it has. */
   function backgroundOf(rows) {
     const near = (i, limit) => rows.reduce((count, j) => count + (cosines[i * languages.length + j] > limit), 0);
     const total = rows.reduce((sum, i) => rows.reduce((part, j) => part + cosines[i * languages.length + j], sum), 0);
@@ -60,8 +60,8 @@ export function withoutBackground(vectors, dim, cosines, languages) {
 }
 
 /**
- * Numbers of the texts' groups, the largest first, where -1 is none; each text's cosine to the nearest centre; and for
- * each group the text nearest to its centre.
+ * Each text's group, numbered by size, where -1 is none; its cosine to the nearest centre; and for each group the text
+ * nearest to its centre.
  * @param {Float32Array} cosines [n * n] of all texts, without the background @param {number} n
  */
 export function groupsOf(cosines, n) {
@@ -92,7 +92,7 @@ function link(cosines, n) {
     let [best, cosine] = [chain.at(-2) ?? -1, chain.length > 1 ? cosines[last * n + chain.at(-2)] : THRESHOLD];
     for (const other of left) if (other !== last && cosines[last * n + other] > cosine) [best, cosine] = [other, cosines[last * n + other]];
     if (best < 0) {
-      done.push(members[last]); // no other is near, nor will be
+      done.push(members[last]); // no other is near enough, nor will be
       left.delete(chain.pop());
     } else if (best !== chain.at(-2)) chain.push(best);
     else merge(chain.pop(), chain.pop());
@@ -114,7 +114,7 @@ function link(cosines, n) {
  * For each group the words of one language that set it apart, as in tf-idf; its central text if it has none.
  * @param {{labels: number[], central: number[], cosines: number[]}} groups @param {string[]} texts
  * @param {import("./languages.js").Languages} languages @param {Map<string, number>} rarities of words by their keys;
- *   words without one are everywhere
+ *   a word without one is everywhere
  */
 export function namesOf({ labels, central, cosines }, texts, languages, rarities) {
   const of = texts.map((text) => languages.of(text));
@@ -141,7 +141,7 @@ export function namesOf({ labels, central, cosines }, texts, languages, rarities
   });
 }
 
-/** The words of a text that may name a group, as it spells them, by their keys. */
+/** The words of a text that may name a group, as spelled in the text, by their keys. */
 function tellingWords(text, languages) {
   const found = new Map();
   for (const [word] of text.matchAll(WORD)) {
@@ -152,7 +152,7 @@ function tellingWords(text, languages) {
   return found;
 }
 
-/** That of most texts, or English. @param {string[]} languages */
+/** The most frequent language, or English. @param {string[]} languages */
 function languageOfName(languages) {
   const found = counts(languages.map((one) => [one]));
   const [first, most] = [...found].sort((a, b) => b[1] - a[1])[0];

@@ -1,15 +1,15 @@
-// A head of labels without training, as `LinearClassifier.from_descriptions` makes it: a text gets the label whose centre
-// is nearest, or none if it is near no centre. xsent/classification/limit.py says why the limit is as it is.
+// A zero-shot head, as in `LinearClassifier.from_descriptions`: a text gets the label with the nearest centre, or none if
+// it is near no centre. xsent/classification/limit.py explains the limit.
 
 import { cosine } from "./model.js";
 
-const WORTH = 4; // examples that a description counts as much as
-const FAR = 0.05; // share of the examples that are as far from the others as what is of no label
-const COMMON = 0.5; // share of the mean cosine to all centres that is taken off
-const SAME = 0.7; // cosine of two examples from which they say the same
+const WORTH = 4; // a description weighs as much as this many examples
+const FAR = 0.05; // share of the examples that the limit may reject
+const COMMON = 0.5; // share of the mean cosine to all centres that is subtracted
+const SAME = 0.7; // two examples with at least this cosine mean the same
 const TINY = 1e-3;
-const LEAST = 0.05; // without so many examples: the product to the nearest centre below which a text is of no label
-const TEMPERATURE = 1 / 16; // and of the cosines
+const LEAST = 0.05; // with too few examples: no label applies below this product with the nearest centre
+const TEMPERATURE = 1 / 16; // of the cosines, with too few examples
 
 /** @typedef {{centres: Float32Array[], widths: number[], least: number, temperature: number}} Head */
 
@@ -18,7 +18,7 @@ export function headOf(labels) {
   const sums = labels.map(({ description, examples }) => sumOf(description, examples));
   const centres = sums.map(unit);
   const own = labels.flatMap(({ examples }, k) => examples.map(() => k));
-  // Fewer examples do not tell what 95% of texts are like: a single one would make nearly all others unknown.
+  // Fewer examples cannot show what 95% of texts are like: a single one would make nearly all others unknown.
   if (own.length + 1 < 1 / FAR) {
     return { centres, widths: centres.map(() => 1), least: LEAST, temperature: TEMPERATURE };
   }
@@ -33,7 +33,7 @@ export function headOf(labels) {
   return { centres, widths, least, temperature: fitTemperature(heldOut, own) };
 }
 
-/** The centre of a label without a text and those that say the same; undefined if nothing is left. */
+/** The centre of a label without a text and those that mean the same; undefined if nothing is left. */
 function centreWithout(sum, examples, vector) {
   const rest = Float64Array.from(sum);
   for (const other of examples) {
@@ -42,13 +42,13 @@ function centreWithout(sum, examples, vector) {
   return Math.hypot(...rest) > TINY ? unit(Float32Array.from(rest)) : undefined;
 }
 
-/** Cosines without a part of what they have in common. */
+/** Cosines minus a part of their mean. */
 function apart(cosines) {
   const mean = cosines.reduce((sum, value) => sum + value, 0) / cosines.length;
   return cosines.map((value) => value - COMMON * mean);
 }
 
-/** How near each label its own texts are, in proportion to all. */
+/** How near to each label its own texts are, relative to all texts. */
 function widthsOf(products, own, size) {
   const usual = Math.max(products.reduce((sum, row, i) => sum + row[own[i]], 0) / own.length, TINY);
   return Array.from({ length: size }, (_, k) => {
@@ -91,9 +91,9 @@ function quantile(values, share) {
   return below + (place % 1) * (above - below);
 }
 
-/** The temperature of lowest log loss, as `fit_temperature` of xsent/classification/logistic.py finds it. */
+/** The temperature of lowest log loss, as in `fit_temperature` of xsent/classification/logistic.py. */
 function fitTemperature(scores, own) {
-  const doubt = 1 / (own.length + 2); // that a right answer is none
+  const doubt = 1 / (own.length + 2); // probability that a right answer is not one
   const mean = (weights, row) => row.reduce((sum, score, k) => sum + weights[k] * score, 0);
   const gold = scores.map((row, i) => (1 - doubt) * row[own[i]] + doubt * mean(row.map(() => 1 / row.length), row));
   let [low, high] = [-5, 5]; // of log(1 / temperature)

@@ -1,15 +1,15 @@
-// Which sentence of a passage, and which of its words, are nearest to a query: no word need be the same, since sentences
-// and runs of words are compared by their vectors.
+// Finds the sentence of a passage, and the words in it, that are nearest to a query. No word has to match: sentences and
+// runs of words are compared by their vectors.
 
 import { cosine } from "./model.js";
 import { toSentences } from "./texts.js";
 
-const LONG = 7; // words: shorter sentences are marked whole
+const LONG = 7; // words; shorter sentences are marked as a whole
 
 const words = new Intl.Segmenter("en", { granularity: "word" });
 
 /**
- * The nearest sentence of a passage; undefined if the signal ended it before.
+ * The nearest sentence of a passage; undefined if the signal aborted it.
  * @param {import("./model.js").Model} model @param {Float32Array} query @param {string} text @param {AbortSignal} signal
  */
 export async function nearestSentence(model, query, text, signal) {
@@ -26,7 +26,7 @@ export async function nearestPart(model, query, sentence, signal) {
   return nearest(model, query, runsOf(sentence.text), signal);
 }
 
-/** The nearest of some pieces of text. */
+/** The nearest one of several pieces of text. */
 async function nearest(model, query, pieces, signal) {
   const encoded = await model.encode(
     pieces.map(({ text }) => text),

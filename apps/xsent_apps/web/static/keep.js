@@ -1,8 +1,8 @@
-// Files of the site, kept in the browser's cache under their address and digest, where the service worker finds them.
+// Files of the site, cached in the browser under their URL and digest, where the service worker finds them.
 
-const CACHE = "xsent"; // sw.js names the same
+const CACHE = "xsent"; // the same name as in sw.js
 
-/** The cache, or undefined where the browser gives none: over plain HTTP, or in a private window. */
+/** The cache, or undefined if the browser has none, as over plain HTTP or in a private window. */
 async function openCache() {
   try {
     return await globalThis.caches?.open(CACHE);
@@ -11,20 +11,20 @@ async function openCache() {
   }
 }
 
-/** Asks the browser to hold on to the cache when the disk gets full; what it answers changes nothing here. */
+/** Asks the browser to keep the cache when the disk gets full; the answer does not matter here. */
 export const askToStay = () => navigator.storage?.persist?.().catch(() => false);
 
 /**
  * A file as bytes, from the cache or, once, from the host.
  * @param {string} path @param {string} sha256 its digest in the list of files
- * @param {(bytes: number, fetched: boolean) => void} onBytes is told as they come
+ * @param {(bytes: number, fetched: boolean) => void} onBytes is called as they arrive
  */
 export async function fetchKept(path, sha256, onBytes) {
   const address = new URL(path, import.meta.url).href;
   const cache = await openCache();
   const kept = await cache?.match(`${address}?${sha256}`);
   const response = kept ?? (await fetch(address));
-  if (!response.ok) throw new Error(`${path}: the host answers ${response.status}; is the whole site there?`);
+  if (!response.ok) throw new Error(`${path}: the host answered with status ${response.status}; check that the whole site was uploaded.`);
   const bytes = await readAll(response, (count) => onBytes(count, !kept));
   if (!kept && cache) {
     const { status, statusText, headers } = response;
@@ -44,7 +44,7 @@ async function readAll(response, onBytes) {
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
-/** Unpacks gzip; what a host has unpacked already stays as it is. @param {Uint8Array} bytes */
+/** Unpacks gzip; bytes that the host has already unpacked are unchanged. @param {Uint8Array} bytes */
 export async function unpack(bytes) {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));

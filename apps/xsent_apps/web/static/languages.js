@@ -1,8 +1,8 @@
-// The language of a text, told by its script and its function words, as in xsent/languages.py.
+// The language of a text, from its script and its function words, as in xsent/languages.py.
 
 import { fold, withoutAccents } from "./words.js";
 
-const LOOKED_AT = 1000; // characters: more tell no more
+const LOOKED_AT = 1000; // characters; more do not help
 const WORD = /\p{L}+/gu;
 const SCRIPTS = [
   ["ja", /[\u3041-\u30ff]/g],
@@ -11,19 +11,19 @@ const SCRIPTS = [
   ["ar", /[\u0600-\u06ff]/g],
   ["ko", /[\uac00-\ud7af]/g],
 ];
-const SHARE = 4; // a script with one letter in so many tells the language
+const SHARE = 4; // a script decides the language if more than one letter in four is in it
 
 export class Languages {
   #of = new Map(); // the languages that have a function word, by the word with and without its accents
 
-  /** @param {Record<string, string>} words of each language, with spaces between: function_words.json */
+  /** @param {Record<string, string>} words of each language, separated by spaces: function_words.json */
   constructor(words) {
     const listed = Object.entries(words).flatMap(([one, text]) => text.split(" ").map((word) => [one, word]));
     const spelled = byWord(listed);
     this.#of = new Map([...byWord(listed.map(([one, word]) => [one, withoutAccents(word)])), ...spelled]);
   }
 
-  /** The code of a text's language, empty if nothing tells it. @param {string} text */
+  /** The code of a text's language, empty if unknown. @param {string} text */
   of(text) {
     const words = fold(text.slice(0, LOOKED_AT)).match(WORD) ?? [];
     const letters = words.join("");

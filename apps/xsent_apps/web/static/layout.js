@@ -3,8 +3,8 @@
 
 const NEIGHBOURS = 8;
 const EPOCHS = 300;
-const OTHERS = 5; // that a point is pushed from for each neighbour it is drawn to
-const FURTHEST = 4; // a move's largest step
+const OTHERS = 5; // points that a point is pushed away from per neighbour that it is drawn to
+const FURTHEST = 4; // largest step of a move
 
 /** The same numbers every time, so that the same texts give the same map (mulberry32). */
 function randomFrom(seed) {
@@ -43,7 +43,7 @@ export function principal(vectors, dim, n) {
     for (const score of scores) largest = Math.max(largest, Math.abs(score));
     for (let i = 0; i < n; i++) {
       places[2 * i + axis] = (5 * scores[i]) / largest;
-      for (let d = 0; d < dim; d++) centred[i * dim + d] -= scores[i] * along[d]; // what is left for the next axis
+      for (let d = 0; d < dim; d++) centred[i * dim + d] -= scores[i] * along[d]; // the rest is for the next axis
     }
   }
   return places;

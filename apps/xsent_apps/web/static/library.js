@@ -1,10 +1,10 @@
-// The texts in the page, and their vectors as they come.
+// The texts in the page, and their vectors as they are computed.
 
 import { toPassages } from "./texts.js";
 import { joinedKeys } from "./words.js";
 
-const MOST = 20_000; // passages
-const BLOCK = 10_000; // characters, about, that become searchable together
+const MOST = 20_000; // most passages
+const BLOCK = 10_000; // about how many characters become searchable at once
 
 /**
  * @typedef {import("./texts.js").Passage & {document: Document, keys: string, encoded?: import("./model.js").Encoded}}
@@ -13,7 +13,7 @@ const BLOCK = 10_000; // characters, about, that become searchable together
  *   columns?: string[], column?: number, id?: number, ending: AbortController}} Document
  */
 
-/** Events: `listed` when there are other texts, `changed` then and when there are more vectors, `progress`, and `idle`. */
+/** Events: `listed` when the texts change, `changed` also when there are new vectors, `progress`, and `idle`. */
 export class Library extends EventTarget {
   /** @type {Document[]} */
   documents = [];
@@ -30,25 +30,25 @@ export class Library extends EventTarget {
     return this.documents.flatMap((document) => document.passages);
   }
 
-  /** Those that have a vector. */
+  /** The passages that have a vector. */
   get read() {
     return this.passages.filter(({ encoded }) => encoded);
   }
 
   /**
-   * Takes a text in and has it encoded; an Error says why not.
+   * Adds a text and starts encoding it; throws an Error that explains why it cannot.
    * @param {import("./texts.js").Source} source @param {Document} [former] whose place it takes
    */
   add(source, former) {
     const { name, text } = source;
     const others = this.documents.filter((one) => one !== former);
-    if (others.some((one) => one.name === name && one.source.text === text)) throw new Error(`${name} is here already.`);
+    if (others.some((one) => one.name === name && one.source.text === text)) throw new Error(`${name} is already here.`);
     const { passages: read, ...table } = toPassages(source);
     const passages = read.map(withKeys).filter(({ keys }) => keys);
-    if (!passages.length) throw new Error(`${name} has no words in it.`);
+    if (!passages.length) throw new Error(`${name} contains no words.`);
     if (others.reduce((sum, one) => sum + one.passages.length, passages.length) > MOST) {
       const [here, most] = [passages.length, MOST].map((count) => count.toLocaleString("en"));
-      throw new Error(`${name} has ${here} passages; the page holds ${most} in all. For more, use xsent index.`);
+      throw new Error(`${name} has ${here} passages; the page holds at most ${most} in total. For more, use xsent index.`);
     }
     const used = new Set(others.map(({ colour }) => colour));
     let colour = former?.colour ?? 0;
@@ -106,13 +106,13 @@ export class Library extends EventTarget {
   }
 }
 
-/** A passage with the words of its text and context; it has none if its text has none. */
+/** A passage with the words of its text and context; it has none if the text has none. */
 function withKeys(passage) {
   const keys = joinedKeys(passage.text);
   return { ...passage, keys: keys && keys + joinedKeys(passage.context) };
 }
 
-/** Passages in blocks that take about as long as each other. @param {Passage[]} passages */
+/** Passages in blocks that take about equally long. @param {Passage[]} passages */
 function inBlocks(passages) {
   const blocks = [];
   let characters = BLOCK;

@@ -1,4 +1,4 @@
-// Opens the page: loads the model, and wires the panels.
+// Opens the page: loads the model and connects the panels.
 
 import { openDocuments } from "./documents.js";
 import { byId } from "./dom.js";
@@ -55,7 +55,7 @@ async function start() {
 async function readList() {
   const response = await fetch(new URL("files.json", document.baseURI));
   if (!response.ok) {
-    throw new Error("This page was put here without its list of files: write the folder with `xsent web --out FOLDER`.");
+    throw new Error("The list of files of this page is missing; write the folder with `xsent web --out FOLDER`.");
   }
   return response.json();
 }

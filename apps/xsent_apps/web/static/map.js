@@ -1,13 +1,13 @@
-// The panel with the map: lays the passages out when it is opened, and listens to mouse, fingers and keys.
+// The panel with the map: lays out the passages when it is opened, and handles mouse, touch and keys.
 
 import { byId, counted, cut, dot, later, make } from "./dom.js";
 import { cosine } from "./model.js";
 import { save, saveCsv } from "./table.js";
 import { View } from "./view.js";
 
-const MOST = 3000; // passages; of more, evenly many are left out
+const MOST = 3000; // most passages; of more, an evenly spaced sample is shown
 const LINKED = 4; // neighbours shown
-const SAID = 200; // characters of a passage that is pointed at
+const SHOWN = 200; // most characters shown of a passage that is pointed at
 const HINT = "Point at a passage to read it, with its neighbours.";
 const RINGED = 5; // passages nearest to the query
 
@@ -18,7 +18,7 @@ const RINGED = 5; // passages nearest to the query
 export function openMap(model, library, search, labels) {
   const canvas = byId("canvas");
   const view = new View(canvas);
-  let shown = []; // what the points are of
+  let shown = []; // the passages of the points
   let grouped = []; // the name of each one's group
   let query;
   let worker;
@@ -35,7 +35,7 @@ export function openMap(model, library, search, labels) {
     }
     if (!taken.length) {
       put([], { places: [], neighbours: [], each: 0, labels: [], names: [] });
-      say(library.documents.length ? "The texts are being read…" : "There is nothing to map yet: add texts above.");
+      say(library.documents.length ? "The texts are being read…" : "There is nothing to map yet; add texts above.");
       return;
     }
     say(`Laying out ${counted(taken.length, "passage")}…`);
@@ -67,7 +67,7 @@ export function openMap(model, library, search, labels) {
     canvas.dataset.points = String(taken.length);
   }
 
-  /** The group of each point in the chosen colouring; empty is none. */
+  /** The group of each point in the chosen colouring; empty means none. */
   function colouring() {
     const of = labels();
     if (byId("colouring").value === "label") return shown.map((passage) => of.get(passage) ?? "");
@@ -79,7 +79,7 @@ export function openMap(model, library, search, labels) {
     byId("colouring").querySelector("[value=label]").disabled = !isSorted;
     if (!isSorted && byId("colouring").value === "label") byId("colouring").value = "group";
     const of = colouring();
-    const isText = byId("colouring").value === "text"; // then the colours are those above
+    const isText = byId("colouring").value === "text"; // then the colours are those of the list of texts
     const names = isText ? library.documents.map(({ name }) => name) : bySize(of);
     const colours = isText ? library.documents.map((document) => document.colour) : [...names.keys()];
     const legend = colourBy(view, names, of.map((name) => names.indexOf(name)), colours);
@@ -104,9 +104,9 @@ export function openMap(model, library, search, labels) {
     view.choose(index, follow);
     const point = view.points[index];
     if (!point) return say(HINT);
-    const near = point.neighbours.map((i) => make("li", { dir: "auto" }, cut(view.points[i].text, SAID)));
+    const near = point.neighbours.map((i) => make("li", { dir: "auto" }, cut(view.points[i].text, SHOWN)));
     const from = make("span", { className: "quiet" }, ` ${shown[index].document.name}; near it:`);
-    byId("pointed").replaceChildren(make("strong", { dir: "auto" }, cut(point.text, SAID)), from, make("ul", {}, ...near));
+    byId("pointed").replaceChildren(make("strong", { dir: "auto" }, cut(point.text, SHOWN)), from, make("ul", {}, ...near));
   }
 
   const enter = () => view.points[view.chosen] && search(view.points[view.chosen].text);
@@ -127,7 +127,7 @@ export function openMap(model, library, search, labels) {
   return { layOut };
 }
 
-/** The names, the most frequent first, without the empty one. @param {string[]} of @returns {string[]} */
+/** The non-empty names, most frequent first. @param {string[]} of @returns {string[]} */
 function bySize(of) {
   const counts = new Map();
   for (const name of of) if (name) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -135,7 +135,7 @@ function bySize(of) {
 }
 
 /**
- * Gives the points the colours of their groups and puts the names into the middles; returns the items of the legend.
+ * Colours the points by group and places the groups' names in their middles; returns the items of the legend.
  * @param {View} view @param {string[]} names of the groups @param {number[]} of the group of each point, -1 for none
  */
 function colourBy(view, names, of, colours = [...names.keys()]) {
@@ -217,7 +217,7 @@ function listenToPointers(canvas, view, choose) {
   canvas.addEventListener(
     "wheel",
     (event) => {
-      // Elsewhere the wheel scrolls the page, also over a map that nobody has clicked.
+      // Otherwise the wheel scrolls the page, also over a map that has not been clicked.
       if (document.activeElement !== canvas && !event.ctrlKey) return;
       event.preventDefault();
       view.zoomBy(Math.exp(-event.deltaY / 400), placeOf(event));

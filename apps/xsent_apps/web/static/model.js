@@ -1,9 +1,9 @@
-// The page's end of the model's thread.
+// The page's side of the model's thread.
 
 const REMEMBERED = 50_000; // vectors of 1.5 kB
 
 /** @typedef {{keys: string[], rarity: number}} Word */
-/** @typedef {{vector: Float32Array, windows: number, unknown: boolean, words?: Word[]}} Encoded a query has words */
+/** @typedef {{vector: Float32Array, windows: number, unknown: boolean, words?: Word[]}} Encoded only a query has words */
 
 export class Model extends EventTarget {
   #worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
@@ -11,7 +11,7 @@ export class Model extends EventTarget {
   #texts = new Map(); // text -> Encoded
   #queries = new Map();
   #last = 0;
-  /** @type {number[]} of the last texts */
+  /** @type {number[]} for the last texts */
   milliseconds = [];
 
   constructor() {
@@ -28,7 +28,7 @@ export class Model extends EventTarget {
   }
 
   /**
-   * Encodes texts, those known already at no cost; undefined if the signal ended it before.
+   * Encodes texts, known ones at no cost; undefined if the signal aborted it.
    * @param {string[]} texts
    * @param {{urgent?: boolean, query?: boolean, signal?: AbortSignal, onProgress?: (done: number, total: number) => void}} options
    * @returns {Promise<Encoded[] | undefined>}
@@ -53,7 +53,7 @@ export class Model extends EventTarget {
     });
   }
 
-  /** How rare each word of some texts is in its language, by its first key. @returns {Promise<Map<string, number>>} */
+  /** How rare each word of the texts is in its language, by the word's first key. @returns {Promise<Map<string, number>>} */
   rarities(texts) {
     const id = ++this.#last;
     return new Promise((resolve) => {
@@ -75,7 +75,7 @@ export class Model extends EventTarget {
   #take({ id, at, encoded, milliseconds }) {
     this.milliseconds = [...this.milliseconds.slice(-49), milliseconds];
     const job = this.#jobs.get(id);
-    if (!job) return; // given up meanwhile
+    if (!job) return; // aborted in the meantime
     if (job.known.size >= REMEMBERED) job.known.delete(job.known.keys().next().value);
     job.known.set(job.texts[at], encoded);
     job.onProgress(job.texts.length - --job.left, job.texts.length);

@@ -1,13 +1,13 @@
-// Whether the page opens without a network, and whether its host has a newer one.
+// Makes the page open without a network, and checks whether its host has a newer version.
 
 /**
  * @param {string} version of the files that this page came with
  * @param {(message: string) => void} tell shows a line to the reader
- * @returns {Promise<string>} how it stands with working offline
+ * @returns {Promise<string>} whether it works offline
  */
 export async function keepOffline(version, tell) {
   const workers = navigator.serviceWorker;
-  if (!workers) return "not here: browsers keep pages only from https or this machine";
+  if (!workers) return "not here; browsers store pages only from https or this machine";
   try {
     await workers.register(`sw.js?${version}`);
     await workers.ready;
@@ -19,7 +19,7 @@ export async function keepOffline(version, tell) {
   return "✓ ready";
 }
 
-/** Fetches a newer page beside this one, and says when it is there. */
+/** Fetches a newer version in the background, and reports when it is ready. */
 async function lookForNewer(version, tell) {
   if (!navigator.onLine) return;
   const response = await fetch("files.json?fresh", { cache: "no-store" }).catch(() => undefined);
@@ -27,7 +27,7 @@ async function lookForNewer(version, tell) {
   if (!newest || newest.version === version) return;
   navigator.serviceWorker.addEventListener(
     "controllerchange",
-    () => tell("A newer version of this page is here: reload to use it. Texts that are not kept will be forgotten."),
+    () => tell("A newer version of this page is ready; reload to update. Texts you have not chosen to keep will be lost."),
     { once: true },
   );
   await navigator.serviceWorker.register(`sw.js?${newest.version}`);

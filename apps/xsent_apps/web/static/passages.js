@@ -1,8 +1,8 @@
-// Markdown as passages that know what stands above them, as xsent_apps/notes/passages.py makes them.
+// Turns Markdown into passages with their headings, as in xsent_apps/notes/passages.py.
 
-const PASSAGE_LENGTH = 500; // characters; a longer passage is cut between two of its sentences
-const SENTENCE_LENGTH = 2000; // of a longer "sentence", such as base64, the parts stand alone
-const JOINED_LENGTH = 200; // short neighbours are joined to so many
+const PASSAGE_LENGTH = 500; // characters; a longer passage is cut between two sentences
+const SENTENCE_LENGTH = 2000; // a longer "sentence", such as base64, is cut into parts
+const JOINED_LENGTH = 200; // short neighbours are joined up to this length
 const LEAD_LENGTH = 200; // a longer paragraph that ends in a colon is more than a lead-in
 const ABOVE = " › "; // between the parts of a context
 
@@ -13,9 +13,9 @@ const HEADING_END = /(^|\s)#+$/;
 const UNDERLINE = /^(={3,}|-{3,})\s*$/; // below a heading
 const RULE = /^\s*([-*_]\s*){3,}$/;
 const ITEM = /^\s*([-*+•]|\d{1,3}[.)])\s/;
-const IN_CONTENTS = /^\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$/; // leads to a heading of the file
+const IN_CONTENTS = /^\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$/; // links to a heading of the file
 const FENCE = /^\s*(```|~~~)/;
-const COMMAND = /^\s*`[^`]+`\s*$/; // alone in its paragraph
+const COMMAND = /^\s*`[^`]+`\s*$/; // the only line of its paragraph
 const ROW = /^\s*\|.*\|\s*$/;
 const UNDER_HEADER = /^[\s|:-]+$/;
 const QUOTE = /^\s*(>\s?)+/;
@@ -24,17 +24,17 @@ const LETTER = /[\p{L}\p{N}_]/u;
 /** @typedef {{kind: string, level: number, lines: string[]}} Block lines that belong together; a heading has a level */
 
 /**
- * @param {string} text @param {string[]} about names of the whole, such as its title
- * @returns {{text: string, context: string}[]} the context is what a passage is about: names, headings and lead-in
+ * @param {string} text @param {string[]} about names of the whole file, such as its title
+ * @returns {{text: string, context: string}[]} the context is a passage's topic: names, headings and lead-in
  */
 export function fromMarkdown(text, about = []) {
   const blocks = [...blocksOf(text.split("\n"))];
-  const alone = blocks.every(({ kind }) => kind === "heading"); // then headings are all the text that there is
+  const onlyHeadings = blocks.every(({ kind }) => kind === "heading"); // the file has no other text
   const places = []; // runs of blocks with the same context
   let [headings, lead] = [[], ""];
   for (const [i, block] of blocks.entries()) {
     const follower = blocks[i + 1];
-    if (block.kind === "heading" && !alone) {
+    if (block.kind === "heading" && !onlyHeadings) {
       headings = [...headings.filter(({ level }) => level < block.level), block];
       lead = "";
     } else if (leads(block, follower)) lead = textOf(block).replace(ITEM, "");
@@ -50,12 +50,12 @@ export function fromMarkdown(text, about = []) {
   );
 }
 
-/** The headings and the lead-in of a context; the names of the file stand in front of them. @param {string} context */
+/** The headings and the lead-in of a context, without the names of the file before them. @param {string} context */
 export const headingsOf = (context) => context.split(ABOVE).slice(1).join(ABOVE);
 
 const textOf = ({ lines }) => lines.map((line) => line.trim()).join(" ");
 
-/** What repeats is left out. */
+/** The context, without repetitions. */
 function contextOf(about, headings, lead) {
   const known = new Set();
   const news = (names) =>
@@ -73,7 +73,7 @@ function leads(block, follower) {
   return announces && follower && follower.kind !== "heading";
 }
 
-/** Lines of short neighbours below the same heading, together; a command stays with its description. */
+/** Joins the lines of short neighbours below the same heading; a command stays with its description. */
 function* joined(blocks) {
   let [lines, kind, length] = [[], "", 0];
   for (const block of blocks) {
@@ -91,7 +91,7 @@ function* joined(blocks) {
   yield lines;
 }
 
-/** One passage, or several if it is long. */
+/** Cuts lines into one passage, or several if they are long. */
 function* cut(lines) {
   let passage = "";
   for (const piece of lines.flatMap((line) => line.split(SENTENCE_END)).flatMap(inParts)) {
@@ -118,8 +118,8 @@ function* blocksOf(lines) {
       }
       continue;
     }
-    const goesOn = mark === "text" ? ["text", "item"].includes(block.kind) : mark === "code" && block.kind === "code";
-    if (block.lines.length && !goesOn) {
+    const continues = mark === "text" ? ["text", "item"].includes(block.kind) : mark === "code" && block.kind === "code";
+    if (block.lines.length && !continues) {
       yield block;
       block = fresh();
     }
@@ -134,7 +134,7 @@ function* blocksOf(lines) {
   if (block.lines.length) yield block;
 }
 
-/** What each line is, its text, and the level of a heading. */
+/** The kind and text of each line, and the level of a heading. */
 function* marked(lines) {
   let fenced = false;
   for (const [i, raw] of lines.entries()) {
@@ -163,7 +163,7 @@ function markOf(line, following) {
 const cellsOf = (row) =>
   row.trim().replace(/^\|+|\|+$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
 
-/** The cells of a row, apart, each with the name of its column. @param {string[]} cells @param {string[]} names */
+/** The cells of a row, separated, each with the name of its column. @param {string[]} cells @param {string[]} names */
 const namedCells = (cells, names) =>
   cells
     .map((cell, i) => (cell && names[i] ? `${names[i]}: ${cell}` : cell))

@@ -1,4 +1,4 @@
-// The panel that finds: passages by meaning and by words, as a query is typed.
+// The search panel: passages by meaning and by words, while a query is typed.
 
 import { bar, byId, counted, dot, growingList, later, make } from "./dom.js";
 import { nearestPart, nearestSentence } from "./highlight.js";
@@ -8,9 +8,9 @@ import { saveCsv } from "./table.js";
 import { sharesOf } from "./words.js";
 
 const FOUND = 50;
-const SHOWN = 8; // at first
-const MARKED = 6; // results whose nearest words are looked for
-// As in xsent/search/index.py: added for all words of a query, and the score that one in a hundred unrelated texts has.
+const SHOWN = 8; // results at first
+const MARKED = 6; // results in which the nearest words are marked
+// As in xsent/search/index.py: the bonus for all words of a query, and a score that 1% of unrelated texts reach.
 const WORDS = 0.5;
 const CLOSE = 0.35;
 const SUGGESTIONS = ["Wo kann ich mein Fahrrad abstellen?", "quand passe le train", "il cane non vuole mangiare", "明日の天気"];
@@ -55,7 +55,7 @@ export function openSearch(model, library) {
     if (close.length) refine(close.slice(0, MARKED), query.vector, asked.signal);
   }
 
-  /** Marks what is nearest in the first results. */
+  /** Marks the nearest words in the first results. */
   const refine = later(async (close, vector, signal) => {
     const items = byId("results").querySelectorAll("li");
     for (const [i, { passage }] of close.entries()) {
@@ -82,7 +82,7 @@ export function openSearch(model, library) {
   return { similar };
 }
 
-/** Passages that have a vector, best first; of equal scores the earlier one. The words of the query count too. */
+/** Passages with a vector, best first, ties in order; the words of the query count, too. */
 function rank(passages, { vector, words }) {
   const shares = sharesOf(words, passages);
   const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] }));
@@ -90,17 +90,19 @@ function rank(passages, { vector, words }) {
 }
 
 function verdict(ranked, library, took) {
-  if (!library.documents.length) return "There is nothing to search yet: add texts above, or try the example.";
+  if (!library.documents.length) return "There is nothing to search yet; add texts above, or try the example.";
   if (!ranked.length) return "The texts are being read…";
   const read = counted(ranked.length, "passage");
   const among = ranked.length < library.passages.length ? `of the ${read} read so far` : `of ${read}`;
-  if (ranked[0].score < CLOSE) return `Nothing ${among} is really close to that: unrelated texts reach ${CLOSE}. Nearest${took}:`;
-  return `Nearest ${among}${took}:`;
+  const nearest = `Nearest ${among}${took}:`;
+  if (ranked[0].score >= CLOSE) return nearest;
+  const [best, limit] = [ranked[0].score, CLOSE].map((score) => score.toFixed(2));
+  return `No close match: best score ${best}; unrelated texts score up to ${limit}. ${nearest}`;
 }
 
 function render({ passage, score }, similar) {
   const { text, context, id, document } = passage;
-  const about = `Cosine of query and passage, and up to ${WORDS} for the words of the query that it has`;
+  const about = `Cosine of query and passage, plus up to ${WORDS} for query words in the passage`;
   return make(
     "li",
     {},
@@ -118,7 +120,7 @@ function render({ passage, score }, similar) {
   );
 }
 
-/** A text with its nearest sentence marked, if it has several, and in it the nearest words. */
+/** A text with its nearest sentence marked, if it has several, and the nearest words in it. */
 function marked(text, sentence, part) {
   const end = sentence.start + sentence.text.length;
   const inner = part

@@ -1,6 +1,6 @@
-// Texts that the browser keeps on this device, if the person says so.
+// Stores texts in the browser on this device, if the user chooses to.
 
-const NAME = "xsent"; // of the database; there is none unless texts are kept
+const NAME = "xsent"; // of the database, which exists only while texts are kept
 
 /** @param {IDBRequest} request */
 const done = (request) =>
@@ -9,7 +9,7 @@ const done = (request) =>
     request.onerror = () => reject(request.error);
   });
 
-/** Does something with the only record. @param {(store: IDBObjectStore) => IDBRequest} act */
+/** Runs an action on the store of the only record. @param {(store: IDBObjectStore) => IDBRequest} act */
 async function withStore(act) {
   const opening = indexedDB.open(NAME);
   opening.onupgradeneeded = () => opening.result.createObjectStore("texts");
@@ -17,7 +17,7 @@ async function withStore(act) {
   try {
     const changing = database.transaction("texts", "readwrite");
     const result = await done(act(changing.objectStore("texts")));
-    // A browser without room says so when it commits.
+    // A browser without room reports it only at the commit.
     await new Promise((resolve, reject) => {
       changing.oncomplete = resolve;
       changing.onabort = () => reject(changing.error);
@@ -31,7 +31,7 @@ async function withStore(act) {
 /** @param {import("./texts.js").Source[]} sources */
 export const keep = (sources) => withStore((store) => store.put(sources, "sources"));
 
-/** What is kept; undefined if nothing is. @returns {Promise<import("./texts.js").Source[] | undefined>} */
+/** The kept texts; undefined if there are none. @returns {Promise<import("./texts.js").Source[] | undefined>} */
 export async function kept() {
   const sources = await withStore((store) => store.get("sources"));
   if (!sources) await forget();

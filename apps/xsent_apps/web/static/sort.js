@@ -1,18 +1,18 @@
-// The panel that sorts: labels by descriptions and examples, and for each passage its label, or none of these.
+// The sorting panel: labels with descriptions and examples, and for each passage its label, or none of these.
 
 import { bar, byId, counted, growingList, later, make } from "./dom.js";
 import { EXAMPLE_LABELS } from "./examples.js";
 import { answer, headOf } from "./head.js";
 import { saveCsv } from "./table.js";
 
-const SHOWN = 5; // passages of a label, at first
+const SHOWN = 5; // passages per label at first
 const UNSURE = 0.5;
 const NONE = "None of these";
 
 /** @param {import("./model.js").Model} model @param {import("./library.js").Library} library */
 export function openSort(model, library) {
   let trained = new AbortController();
-  let groups = []; // of each label and of none: its name, and its passages with their probabilities
+  let groups = []; // per label, and for none of them: name, and passages with their probabilities
   const wide = matchMedia("(min-width: 45rem)");
 
   const train = later(async () => {
@@ -21,7 +21,7 @@ export function openSort(model, library) {
     const { signal } = trained;
     const labels = read();
     if (labels.length < 2) {
-      put([], labels.length ? "One more label, and sorting starts." : "");
+      put([], labels.length ? "Add one more label to start sorting." : "");
       return;
     }
     const texts = labels.flatMap(({ description, examples }) => [description, ...examples]);
@@ -44,7 +44,7 @@ export function openSort(model, library) {
     for (const { found } of sorted) found.sort((a, b) => b.share - a.share);
     const count = counted(library.read.length, "passage");
     const message = `${count} sorted by ${learnt} descriptions and examples, surest first.`;
-    put(sorted, library.read.length ? message : "Add texts above, and they are sorted.");
+    put(sorted, library.read.length ? message : "Add texts above to sort them.");
   }
 
   function put(sorted, message) {
@@ -55,7 +55,7 @@ export function openSort(model, library) {
     byId("save-labels").hidden = !library.read.length || !groups.length;
   }
 
-  /** Makes a passage an example of a label. */
+  /** Adds a passage to the examples of a label. */
   function teach(passage, name) {
     const card = [...byId("labels").children].find((one, i) => labelOf(one, i).name === name);
     const area = card?.querySelector("textarea");
@@ -94,7 +94,7 @@ export function openSort(model, library) {
   return { labels: () => new Map(labelled().flatMap(({ name, found }) => found.map(({ passage }) => [passage, name]))) };
 }
 
-/** What a card says; the name is what stands before a colon, and a label without one is called by its number. */
+/** The content of a card; the name is the text before a colon, and a label without a name is numbered. */
 function labelOf(card, i) {
   const description = card.querySelector("input").value.trim();
   const lines = card.querySelector("textarea").value.split("\n");
@@ -121,11 +121,11 @@ function renderLabel(name, examples, open, train) {
     "details",
     { open, oninput: title, ontoggle: title },
     summary,
-    make("label", {}, "Label, or “label: what is in it” ", make("input", { value: name, autocomplete: "off" })),
+    make("label", {}, "Label, or “label: description” ", make("input", { value: name, autocomplete: "off" })),
     make(
       "label",
       {},
-      "Examples, one a line ",
+      "Examples, one per line ",
       make("textarea", { rows: 3, value: examples.join("\n"), spellcheck: false }),
     ),
     make("button", { type: "button", className: "link", onclick: remove }, "Remove"),
@@ -146,7 +146,7 @@ function renderPassage(names, name, { passage, share }, teach) {
   const options = names.map((one) => make("option", { selected: one === name, disabled: one === NONE }, one));
   const choice = make(
     "select",
-    { ariaLabel: "Label; another one teaches it", onchange: () => teach(passage, choice.value) },
+    { ariaLabel: "Label; choose another one to add it as an example", onchange: () => teach(passage, choice.value) },
     ...options,
   );
   const row = make("div", { className: "row quiet" }, choice);

@@ -1,4 +1,4 @@
-// Runs first, and in old browsers too, hence its old style: opens the page, or says what the browser lacks for it.
+// Runs first, also in old browsers, hence the old style: opens the page, or reports what the browser lacks.
 
 (function () {
   // The smallest module with a SIMD instruction: (module (func (drop (v128.const i32x4 0 0 0 0))))
@@ -20,7 +20,7 @@
   notice.textContent =
     "This browser lacks " +
     lacks +
-    ", which the model needs. Chrome and Edge 91, Firefox 125, Safari 16.4 and newer ones have it; where it is switched " +
-    "off, say by a lockdown mode, allow it for this page.";
+    ", which the model needs. Chrome and Edge 91, Firefox 125, Safari 16.4 and newer ones have it; if it is switched " +
+    "off, for example by a lockdown mode, allow it for this page.";
   notice.hidden = false;
 })();

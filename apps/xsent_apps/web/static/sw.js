@@ -1,7 +1,7 @@
-// Keeps every file of the site, so that the page opens without a network. A new list of files brings a new worker (its
-// address carries the list's version), which fetches what has changed and forgets the rest.
+// Caches every file of the site, so that the page opens without a network. A new list of files starts a new worker (its
+// URL contains the list's version), which fetches what has changed and deletes the rest.
 
-const CACHE = "xsent"; // keep.js names the same
+const CACHE = "xsent"; // the same name as in keep.js
 const LIST = "files.json";
 
 const address = (path) => new URL(path === "index.html" ? "" : path, registration.scope).href;
@@ -17,7 +17,7 @@ async function install() {
     if (!fetched.ok) throw new Error(`${path}: ${fetched.status}`);
     await cache.put(key(path, file), fetched);
   }
-  await cache.put(address(LIST), response); // last: until now the old files are served by the old list
+  await cache.put(address(LIST), response); // last: until then the old list serves the old files
   await skipWaiting();
 }
 

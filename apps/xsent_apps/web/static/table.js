@@ -1,12 +1,12 @@
-// Tables of texts: CSV, TSV and JSON Lines as they are read, and the CSV that is written.
+// Tables of texts: reads CSV, TSV and JSON Lines, writes CSV.
 
 import { make } from "./dom.js";
 
 const DELIMITERS = [",", ";", "\t"];
-const HEAD = 100; // rows from which the form of a table is told
+const HEAD = 100; // rows used to detect the format of a table
 const SEVERAL_WORDS = /\p{L}\S*\s+\S*\p{L}\S*\s+\S*\p{L}|[\u3041-\u9fff]{5}/u;
 
-/** Names of the columns and fields of the rows; an Error names the row. @param {string} text @param {string} name of the file */
+/** Names of the columns and fields of the rows; errors name the row. @param {string} text @param {string} name of the file */
 export function parseTable(text, name) {
   if (/\.(jsonl|ndjson)$/i.test(name)) return parseJsonLines(text, name);
   const widths = DELIMITERS.map((sign) => widthOf(text, sign));
@@ -17,7 +17,7 @@ export function parseTable(text, name) {
   return { columns: columns?.map((one) => one.trim()) ?? [], rows };
 }
 
-/** How well a delimiter fits: the number of columns that it makes, and more if all rows have the same number. */
+/** How well a delimiter fits: the number of columns it yields, and more if all rows have the same number. */
 function widthOf(text, delimiter) {
   const widths = [];
   for (const { length } of recordsOf(text, delimiter)) if (widths.push(length) === HEAD) break;
@@ -25,14 +25,14 @@ function widthOf(text, delimiter) {
   return first > 1 && widths.every((width) => width === first) ? 1000 + first : first;
 }
 
-/** Rows of fields; those in quotes may hold line breaks, delimiters and, doubled, quotes. */
+/** Rows of fields; quoted fields may contain line breaks, delimiters and doubled quotes. */
 function* recordsOf(text, delimiter) {
   const field = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^${delimiter}\\r\\n]*))(${delimiter}|\\r\\n?|\\n|$)`, "gy");
   let row = [];
   for (const [, quoted, bare, end] of text.matchAll(field)) {
     row.push(quoted?.replaceAll('""', '"') ?? bare);
     if (end === delimiter) continue;
-    if (row.length > 1 || row[0]) yield row; // else an empty line
+    if (row.length > 1 || row[0]) yield row; // otherwise an empty line
     row = [];
   }
 }
@@ -42,16 +42,16 @@ function parseJsonLines(text, name) {
     try {
       return line.trim() ? [JSON.parse(line)] : [];
     } catch {
-      throw new Error(`${name}, line ${i + 1} is not JSON; expected an object a line.`);
+      throw new Error(`${name}, line ${i + 1} is not JSON; expected one object per line.`);
     }
   });
   const columns = [...new Set(objects.flatMap((one) => Object.keys(one ?? {})))];
-  if (!columns.length) throw new Error(`${name} has no fields; expected an object a line.`);
+  if (!columns.length) throw new Error(`${name} has no fields; expected one object per line.`);
   const field = (value) => (typeof value === "string" ? value : value == null ? "" : JSON.stringify(value));
   return { columns, rows: objects.map((one) => columns.map((column) => field(one?.[column]))) };
 }
 
-/** The first column in which most fields have several words, else the one of most characters. @param {string[][]} rows */
+/** The first column in which most fields have several words, otherwise the one with the most characters. @param {string[][]} rows */
 export function textColumn(rows) {
   const head = rows.slice(0, HEAD);
   const places = [...(rows[0] ?? [""]).keys()];
@@ -60,16 +60,16 @@ export function textColumn(rows) {
   return places.find(isText) ?? lengths.indexOf(Math.max(...lengths));
 }
 
-/** Hands a CSV to the reader. @param {string} name @param {string[]} columns @param {unknown[][]} rows */
+/** Downloads a CSV. @param {string} name @param {string[]} columns @param {unknown[][]} rows */
 export function saveCsv(name, columns, rows) {
-  // A text that a spreadsheet would take for a formula stays a text.
+  // Keeps spreadsheets from reading a text as a formula.
   const safe = (value) => (typeof value === "string" && /^[=+\-@\t\r]/.test(value) && isNaN(value) ? `'${value}` : value);
   const field = (value) => (/[",;\s]/.test(value) ? `"${String(safe(value)).replaceAll('"', '""')}"` : safe(value));
   const lines = [columns, ...rows].map((row) => `${row.map(field).join(",")}\r\n`);
-  save(name, new Blob(["\ufeff", ...lines], { type: "text/csv" })); // with the mark, Excel knows that it is UTF-8
+  save(name, new Blob(["\ufeff", ...lines], { type: "text/csv" })); // with the byte-order mark, Excel recognises UTF-8
 }
 
-/** Hands a file to the reader. @param {string} name @param {Blob} blob */
+/** Downloads a file. @param {string} name @param {Blob} blob */
 export function save(name, blob) {
   const href = URL.createObjectURL(blob);
   make("a", { href, download: name }).click();

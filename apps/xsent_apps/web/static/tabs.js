@@ -1,8 +1,8 @@
-// Tabs that work with a mouse and with arrow keys, as the ARIA practices have them.
+// Tabs that work with a mouse and with arrow keys, following the ARIA practices.
 
 import { byId } from "./dom.js";
 
-/** Wires the tabs; what comes back shows one by its panel's name. A tab hears `shown` when its panel appears. */
+/** Sets up the tabs; returns a function that shows one by its panel's name. A tab gets `shown` when its panel appears. */
 export function openTabs() {
   const tabs = [...document.querySelectorAll("[role=tab]")];
   const show = (tab) => {

@@ -3,27 +3,27 @@
 import { fromMarkdown } from "./passages.js";
 import { parseTable, textColumn } from "./table.js";
 
-const LARGEST = 5_000_000; // bytes of a file
-const SHORT = 12; // characters: such a sentence is read with the next
+const LARGEST = 5_000_000; // most bytes of a file
+const SHORT = 12; // characters; a sentence this short is joined with the next
 const BLOCKS = "p, div, li, h1, h2, h3, h4, h5, h6, br, tr, td, th, dt, dd, section, article, pre";
-const LAYOUT = "table, h1, h2, h3, h4, h5, h6, pre, section, article"; // what stands in no cell of a table of facts
+const LAYOUT = "table, h1, h2, h3, h4, h5, h6, pre, section, article"; // elements that only tables for layout contain
 const UNSEEN = "script, style, noscript, template, svg, nav, footer, button, select, textarea, [hidden], [role=navigation]";
-const FIELD = /^([\w-]+)[ \t]*:[ \t]*(.*)/; // of front matter
+const FIELD = /^([\w-]+)[ \t]*:[ \t]*(.*)/; // in front matter
 const NAMES = new Set("title aliases alias tags tag keywords".split(" ")); // fields that help to find a note
-const LONGEST = 2000; // characters of a passage: a longer one would keep all others, and the reader, waiting
+const LONGEST = 2000; // most characters of a passage; a longer one would keep all others, and the reader, waiting
 
 const sentences = new Intl.Segmenter("en", { granularity: "sentence" });
 
-/** @typedef {{name: string, text: string, isFile?: boolean, column?: number, id?: number}} Source columns of a table */
-/** @typedef {{start: number, text: string}} Sentence its place in the passage */
-/** @typedef {{text: string, context: string, id: string}} Passage the context is what it is about */
+/** @typedef {{name: string, text: string, isFile?: boolean, column?: number, id?: number}} Source columns for a table */
+/** @typedef {{start: number, text: string}} Sentence start is its position in the passage */
+/** @typedef {{text: string, context: string, id: string}} Passage context is its topic */
 
-/** What a file holds; an Error says in one line why it cannot be read. @param {File} file @returns {Promise<Source>} */
+/** The content of a file; throws a one-line Error if it cannot be read. @param {File} file @returns {Promise<Source>} */
 export async function readFile(file) {
-  if (/\.pdf$/i.test(file.name)) throw new Error(`${file.name} is a PDF, which this page does not read; xsent notes does.`);
+  if (/\.pdf$/i.test(file.name)) throw new Error(`${file.name} is a PDF, which this page cannot read; use xsent notes.`);
   if (file.size > LARGEST) {
     const megabytes = (file.size / 1e6).toFixed(1);
-    throw new Error(`${file.name} has ${megabytes} MB; at most ${LARGEST / 1e6} MB are read. Split it, or use xsent index.`);
+    throw new Error(`${file.name} has ${megabytes} MB; the limit is ${LARGEST / 1e6} MB. Split it, or use xsent index.`);
   }
   const text = decode(new Uint8Array(await file.arrayBuffer()));
   if (text === undefined) throw new Error(`${file.name} is not text. Save it as plain text (UTF-8) and drop it again.`);
@@ -31,7 +31,7 @@ export async function readFile(file) {
 }
 
 /**
- * The passages of a source. Of a table, a row is a passage, and its columns come too, with the two that were taken.
+ * The passages of a source. In a table, each row is a passage; also returns the columns and the two that were used.
  * @param {Source} source @returns {{passages: Passage[], columns?: string[], column?: number, id?: number}}
  */
 export function toPassages({ name, text, isFile, column, id }) {
@@ -54,7 +54,7 @@ export function toPassages({ name, text, isFile, column, id }) {
   return { passages: toLines(lines).map((line) => ({ text: line, context: stem, id: "" })) };
 }
 
-/** UTF-8 or, with its mark, UTF-16; undefined for anything else. @param {Uint8Array} bytes */
+/** UTF-8 or, with a byte-order mark, UTF-16; undefined for anything else. @param {Uint8Array} bytes */
 function decode(bytes) {
   const mark = `${bytes[0]} ${bytes[1]}`;
   const encoding = { "255 254": "utf-16le", "254 255": "utf-16be" }[mark] ?? "utf-8";
@@ -66,7 +66,7 @@ function decode(bytes) {
   }
 }
 
-/** A Markdown file without its front matter, whose title, aliases and tags name the whole. @param {string} text */
+/** A Markdown file without its front matter, whose title, aliases and tags name the whole file. @param {string} text */
 function withoutFrontMatter(text) {
   const front = /^---[ \t]*\n([^]*?\n)?(---|\.\.\.)[ \t]*(\n|$)/.exec(text);
   if (!FIELD.test(front?.[1]?.trimStart() ?? "")) return { text, names: [] };
@@ -80,7 +80,7 @@ function withoutFrontMatter(text) {
   return { text: text.slice(front[0].length), names };
 }
 
-/** What a reader sees of a page, as Markdown; nothing in it runs or is fetched. @param {string} html */
+/** The visible text of a page as Markdown; nothing in it runs or is fetched. @param {string} html */
 function fromHtml(html) {
   const { body, title } = new DOMParser().parseFromString(html, "text/html");
   for (const unseen of body.querySelectorAll(UNSEEN)) unseen.remove();
@@ -103,7 +103,7 @@ function textNodes(root) {
   return found;
 }
 
-/** Makes each row of a table one line; below a row of names stands a rule. */
+/** Turns each row of a table into one line, with a rule below a header row. */
 function toMarkdown(table) {
   const rows = Array.from(table.rows, (row) => {
     const cells = Array.from(row.cells, ({ textContent }) => textContent.replace(/\s+/g, " ").trim().replaceAll("|", "\\|"));
@@ -112,17 +112,17 @@ function toMarkdown(table) {
   table.textContent = `\n\n${rows.join("")}\n`;
 }
 
-/** Makes a term of a list and its description one text. */
+/** Joins a term of a list and its description into one text. */
 function joinToTerm(description, term) {
   const end = /[?!.:：？。]\s*$/.test(term.textContent) ? " " : ": ";
   description.prepend(term.textContent.trim() + end);
   term.remove();
 }
 
-/** Without the marks of emphasis, code and links. @param {string} text */
+/** A text without the Markdown of emphasis, code and links. @param {string} text */
 const plain = (text) => text.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/(\*\*|__|`)/g, "");
 
-/** A line each, or several of a long one; lines that were only wrapped are put together again. @param {string} text */
+/** One passage per line, several for a long line; wrapped lines are rejoined. @param {string} text */
 const toLines = (text) =>
   text.split(/\n\s*\n/).flatMap((block) => {
     const own = block.split("\n").map((line) => line.trim());
@@ -150,7 +150,7 @@ function inParts(line) {
   return [...parts, line.slice(start).trim()];
 }
 
-/** Where a part ends best: before its last sentence, which goes on, else at white space, else anywhere between characters. */
+/** Where a part ends best: before its last sentence, which continues in the next part, otherwise at white space, otherwise between any characters. */
 function endOfPart(beginning) {
   const sentence = [...sentences.segment(beginning)].at(-1).index;
   const space = beginning.search(/\s\S*$/);

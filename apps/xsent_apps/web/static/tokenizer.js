@@ -1,18 +1,18 @@
-// Text to piece ids, as SentencePiece does it: normalise by the model's own rules, then cut into the pieces that
-// are likeliest together (Kudo 2018, unigram language model). Reads sentencepiece.model, which is a protobuf. It also
-// knows how rare words are, as xsent/tokenizer.py does.
+// Text to piece ids, like SentencePiece: normalise by the model's own rules, then cut into the likeliest sequence of
+// pieces (Kudo 2018, unigram language model). Reads sentencepiece.model, a protobuf. Also computes how rare words are, as
+// in xsent/tokenizer.py.
 
 import { removeFormat, wordKeys } from "./words.js";
 
 const TYPE = { unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 };
 const SPACE = "▁";
-const UNKNOWN_PENALTY = 10; // SentencePiece's own: an unknown character costs so much more than the rarest piece
+const UNKNOWN_PENALTY = 10; // as in SentencePiece: an unknown character costs this much more than the rarest piece
 
 const ACCENTED = /^(?=.*[ß-\u024f])[a-zß-\u024f]+$/;
-const [FREQUENT, RARE] = [-8, -12]; // log-probabilities of words that are as good as everywhere, and of rare ones
+const [FREQUENT, RARE] = [-8, -12]; // log-probabilities of words found nearly everywhere, and of rare words
 
 export class Tokenizer {
-  #accents; // made when first asked for
+  #accents; // built at first use
 
   /** @param {Uint8Array} file sentencepiece.model */
   constructor(file) {
@@ -26,13 +26,13 @@ export class Tokenizer {
     this.known = new Map(); // piece -> id
     this.scores = Float32Array.from(pieces, (piece) => piece.score);
     this.longest = 1; // piece, in characters
-    // What each piece adds to the unknown characters of a text, less its known pieces; in thirds, which are whole numbers.
+    // Weight of each piece in `mostlyUnknown`, in thirds: above 0 for unknown characters, below 0 for known pieces.
     this.strangeness = new Int8Array(pieces.length).fill(-3);
     let lowest = Infinity;
     pieces.forEach(({ text, score, type }, id) => {
       if (type === TYPE.byte) {
         this.bytes[parseInt(text.slice(3, 5), 16)] = id;
-        this.strangeness[id] = 1; // two to four bytes are a character
+        this.strangeness[id] = 1; // a character has two to four bytes
       } else if (type === undefined || type === 1) {
         this.known.set(text, id);
         this.longest = Math.max(this.longest, [...text].length);
@@ -51,17 +51,17 @@ export class Tokenizer {
     for (const [id, surface] of this.#best(characters)) {
       if (id !== this.unknown) ids.push(id);
       else if (this.byteFallback) for (const byte of new TextEncoder().encode(surface)) ids.push(this.bytes[byte]);
-      else if (ids.at(-1) !== this.unknown) ids.push(id); // neighbours are one
+      else if (ids.at(-1) !== this.unknown) ids.push(id); // neighbouring unknown pieces are merged
     }
     return ids;
   }
 
-  /** Whether more characters that the vocabulary lacks than pieces that it has are among these. @param {number[]} ids */
+  /** Whether the pieces contain more unknown characters than known pieces. @param {number[]} ids */
   mostlyUnknown(ids) {
     return ids.reduce((sum, id) => sum + this.strangeness[id], 0) > 0;
   }
 
-  /** The words of a query but those that are everywhere, with their keys and their rarity, from 0 to 1. @param {string} text */
+  /** The words of a query, except words that are everywhere, with their keys and their rarity from 0 to 1. @param {string} text */
   wordsOf(text) {
     const words = new Map(Array.from(wordKeys(text), (keys) => [keys[0], { keys, rarity: this.#rarity(keys) }]));
     return [...words.values()].filter(({ rarity }) => rarity > 0);
@@ -78,7 +78,7 @@ export class Tokenizer {
     return this.scores[this.known.get(SPACE + word)] ?? -Infinity;
   }
 
-  /** The same of words with accents, by their spellings without; of several words the likeliest. */
+  /** Log-probabilities of words with accents by their spelling without; of several words the likeliest. */
   #accented() {
     if (this.#accents) return this.#accents;
     this.#accents = new Map();
@@ -92,12 +92,12 @@ export class Tokenizer {
     return this.#accents;
   }
 
-  /** Viterbi in single precision, since ties must fall as they fall in C++: [id, surface] of the best pieces. */
+  /** Viterbi in single precision, so that ties are broken as in C++: [id, surface] of the best pieces. */
   #best(characters) {
     const n = characters.length;
-    const score = new Float32Array(n + 1).fill(-Infinity); // of the best way to each place
-    const start = new Int32Array(n + 1); // of its last piece
-    const last = new Int32Array(n + 1); // which piece that is
+    const score = new Float32Array(n + 1).fill(-Infinity); // of the best path to each position
+    const start = new Int32Array(n + 1); // start of its last piece
+    const last = new Int32Array(n + 1); // id of its last piece
     score[0] = 0;
     const offer = (from, to, id, own) => {
       const sum = Math.fround(score[from] + own);
@@ -119,13 +119,13 @@ export class Tokenizer {
   }
 }
 
-/** Replaces by the longest match in a table, and tidies spaces. */
+/** Replaces the longest match in a table, and normalises spaces. */
 class Normalizer {
   constructor({ charsmap, addDummyPrefix, removeExtraWhitespaces, escapeWhitespaces }) {
     Object.assign(this, { addDummyPrefix, removeExtraWhitespaces });
     this.space = new TextEncoder().encode(escapeWhitespaces ? SPACE : " ");
     const size = charsmap.length ? new DataView(charsmap.buffer, charsmap.byteOffset).getUint32(0, true) : 0;
-    // Copied, since its place in the file need not be a multiple of four. A double-array trie (Aoe 1989; darts-clone).
+    // Copied, because its offset in the file may not be a multiple of four. A double-array trie (Aoe 1989; darts-clone).
     this.trie = new Uint32Array(charsmap.slice(4, 4 + size).buffer);
     this.replacements = charsmap.subarray(4 + size); // each ends in a zero byte
   }
@@ -148,7 +148,7 @@ class Normalizer {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(out));
   }
 
-  /** What stands for the characters at a place, and how many bytes they are. */
+  /** The replacement of the characters at a position, and their number of bytes. */
   #replace(input, at) {
     const { trie } = this;
     const offset = (unit) => (unit >>> 10) << ((unit & 0x200) >>> 6);
@@ -173,9 +173,9 @@ function refuseOthers(trainer, normalizer, pieces) {
   const wrong =
     (kind && `is a ${kind} model`) ||
     (trainer.suffix && "marks spaces at the ends of words") ||
-    (!pieces.some((piece) => piece.type === TYPE.unknown) && "has no piece for what is unknown") ||
-    (pieces.some((piece) => piece.type === TYPE.userDefined) && "has pieces defined by its user");
-  if (wrong) throw new Error(`The tokenizer ${wrong}; this page reads unigram models such as xsent makes.`);
+    (!pieces.some((piece) => piece.type === TYPE.unknown) && "has no piece for unknown characters") ||
+    (pieces.some((piece) => piece.type === TYPE.userDefined) && "has user-defined pieces");
+  if (wrong) throw new Error(`The tokenizer ${wrong}; this page reads unigram models like those of xsent.`);
 }
 
 /** The fields of sentencepiece_model.proto that matter here, with their defaults. */
@@ -207,7 +207,7 @@ function readModel(file) {
   return { pieces, trainer, normalizer };
 }
 
-/** [field, value] of a protobuf message: numbers, or bytes for whatever is longer. */
+/** [field, value] of a protobuf message: numbers, or bytes for longer values. */
 function* fields(bytes) {
   let at = 0;
   const varint = () => {
@@ -226,7 +226,7 @@ function* fields(bytes) {
     else {
       const length = wire === 2 ? varint() : { 1: 8, 5: 4 }[wire];
       if (length === undefined || at + length > bytes.length) {
-        throw new Error("This is no SentencePiece model; copy the whole bundle again.");
+        throw new Error("This is not a SentencePiece model; copy the whole bundle again.");
       }
       yield [key >>> 3, bytes.subarray(at, (at += length))];
     }

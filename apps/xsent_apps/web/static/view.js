@@ -1,13 +1,13 @@
-// Drawing the map: where a point stands on the canvas, and how it looks.
+// Draws the map: where points are on the canvas, and how they look.
 
 import { cut, shapeOf } from "./dom.js";
 
-const SHAPES = ["circle", "square", "diamond"]; // besides colour, for who cannot tell colours apart
+const SHAPES = ["circle", "square", "diamond"]; // besides colours, for people who cannot tell them apart
 const MARGIN = 28;
-const LETTERS = 28; // of a label, where there is room
+const LETTERS = 28; // most letters of a label, if there is room
 const LABELS = 60;
-const NAME_LETTERS = 32; // of the name of a group
-const BUTTONS = [64, 144]; // pixels of the corner where they lie
+const NAME_LETTERS = 32; // most letters of a group's name
+const BUTTONS = [64, 144]; // size in pixels of the corner with the buttons
 
 /** @typedef {{x: number, y: number, colour: number, text: string, neighbours: number[]}} Point */
 
@@ -15,13 +15,13 @@ export class View {
   /** @type {Point[]} */
   points = [];
   chosen = -1;
-  /** @type {Set<number>} points nearest to what is searched */
+  /** @type {Set<number>} points nearest to the query */
   ringed = new Set();
   /** @type {{name: string, x: number, y: number}[]} of groups, the largest first, each in the middle of its group */
   names = [];
   #zoom = 1;
   #centre = [0, 0];
-  #fit = 1; // pixels a unit at zoom 1
+  #fit = 1; // pixels per unit at zoom 1
 
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
@@ -48,7 +48,7 @@ export class View {
     this.draw();
   }
 
-  /** Zooms about a place on the canvas, by default its middle. */
+  /** Zooms around a place on the canvas, by default its middle. */
   zoomBy(factor, at = this.size.map((side) => side / 2)) {
     const zoom = Math.min(40, Math.max(0.5, this.#zoom * factor));
     const [x, y] = this.#unplace(at);
@@ -57,7 +57,7 @@ export class View {
     this.moveBy(at[0] - ax, at[1] - ay);
   }
 
-  /** Moves what is seen by pixels. */
+  /** Moves the view by pixels. */
   moveBy(dx, dy) {
     const unit = this.#fit * this.#zoom;
     this.#centre = [this.#centre[0] - dx / unit, this.#centre[1] - dy / unit];
@@ -75,7 +75,7 @@ export class View {
     return best;
   }
 
-  /** The point that one comes to from the chosen one in a direction, or the chosen one. */
+  /** The next point from the chosen one in a direction, or the chosen one itself. */
   towards(dx, dy) {
     const from = this.points[this.chosen];
     if (!from) return this.points.length ? Math.max(0, this.pointAt(this.size.map((side) => side / 2), Infinity)) : -1;
@@ -89,7 +89,7 @@ export class View {
     return best;
   }
 
-  /** Chooses a point, and with `follow` moves so that it is seen. */
+  /** Chooses a point, and with `follow` moves the view so that it is visible. */
   choose(index, follow = false) {
     this.chosen = index;
     if (follow && this.points[index]) {
@@ -128,7 +128,7 @@ export class View {
     this.label(colour);
   }
 
-  /** The picture, with its ground. @returns {Promise<Blob>} a PNG */
+  /** The picture with its background. @returns {Promise<Blob>} a PNG */
   toPng() {
     const { width, height } = this.canvas;
     const copy = new OffscreenCanvas(width, height);
@@ -139,7 +139,7 @@ export class View {
     return copy.convertToBlob();
   }
 
-  /** Writes the names of groups, unless a point is chosen; and the beginnings of passages wherever there is room. */
+  /** Writes the names of groups, unless a point is chosen, and the beginnings of passages wherever there is room. */
   label(colour) {
     const { context } = this;
     const [width, height] = this.size;
@@ -147,10 +147,10 @@ export class View {
     const chosen = this.points[this.chosen];
     const first = chosen ? [this.chosen, ...chosen.neighbours] : [...this.ringed];
     const order = [...new Set([...first, ...(chosen || this.names.length ? [] : this.points.keys())])];
-    const avoided = chosen ? first.map((i) => this.points[i]) : this.points; // the others are faint then
+    const avoided = chosen ? first.map((i) => this.points[i]) : this.points; // the others are faint in that case
     const taken = [[width - BUTTONS[0], 0, width, BUTTONS[1]]];
     context.textBaseline = "middle";
-    context.strokeStyle = colour("card"); // a rim, so that it reads well over points and lines
+    context.strokeStyle = colour("card"); // an outline, to be readable over points and lines
     context.lineWidth = 4;
     context.fillStyle = colour("ink");
     context.font = `600 ${width < 500 ? 12 : 14}px ${font}`;
@@ -183,7 +183,7 @@ export class View {
       const name = cut(group.name, Math.min(NAME_LETTERS, Math.round(width / 20)));
       const [x, y] = this.#place(group);
       const wide = context.measureText(name).width;
-      const left = Math.max(4, Math.min(width - wide - 4, x - wide / 2)); // whole, also at the edge
+      const left = Math.max(4, Math.min(width - wide - 4, x - wide / 2)); // fully visible, even at the edge
       const box = [left - 2, y - 9, left + wide + 2, y + 9];
       const isSeen = x > 0 && x < width && y > 8 && y < height - 8;
       if (!isSeen || taken.some((other) => overlap(box, other))) continue;

@@ -1,13 +1,13 @@
-// Words as a search compares them, as in xsent/words.py: spellings of one word become equal.
+// Words as a search compares them, as in xsent/words.py: different spellings of a word become equal.
 
-// Soft hyphens, zero-width spaces and joiners, marks of order and direction: FORMAT of xsent/clean.py.
+// Soft hyphens, zero-width spaces and joiners, bidirectional marks: FORMAT of xsent/clean.py.
 const FORMAT =
   /[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0001}-\u{e0fff}]/gu;
 const SELECTORS = /[\ufe00-\ufe0f]/g; // of variants of a character
-// Accents go, but neither the voicing marks of kana nor the breve that makes another letter of и.
+// Accents are removed, but not the voicing marks of kana nor the breve that makes й another letter than и.
 const ACCENTS = /(?<!и)[\u0300-\u036f]/g;
 const LETTERS = { æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ı: "i" };
-const SPELLED = { ä: "ae", ö: "oe", ü: "ue", ø: "oe", å: "aa" }; // as people without the key type
+const SPELLED = { ä: "ae", ö: "oe", ü: "ue", ø: "oe", å: "aa" }; // as people type them without the key
 
 // Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
 const SCRIPTS = ["\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}々"];
@@ -18,15 +18,15 @@ const OF_ONE_SCRIPT = new RegExp([...SCRIPTS.map((script) => `[${script}]+`), `$
 const STARTS_IN_SCRIPT = new RegExp(`^[${ALL}]`, "u");
 const NOT_ASCII = /[^\0-\x7f]/;
 
-const BEGINNING = 0.5; // what a word counts that only begins as one of the query
-const SHORTEST = 4; // letters of a beginning at least
-const ENDING = 3; // letters of an ending at most
-const MOST_WORDS = 32; // a longer query is a text of its own, not a search for words
+const BEGINNING = 0.5; // weight of a word that only has a query word's beginning
+const SHORTEST = 4; // fewest letters of a beginning
+const ENDING = 3; // most letters of an ending
+const MOST_WORDS = 32; // a longer query is a text in itself, not a search for words
 
 /** @param {string} text */
 export const removeFormat = (text) => text.replace(FORMAT, "");
 
-/** For every word of a text the keys under which it is found; two words are equal if they share one. @param {string} text */
+/** The search keys of every word of a text; two words are equal if they share a key. @param {string} text */
 export function* wordKeys(text) {
   let folded = fold(removeFormat(text).replace(SELECTORS, ""));
   if (NOT_ASCII.test(folded)) folded = fold(folded.normalize("NFKC"));
@@ -45,7 +45,7 @@ function* keysOf(word) {
 /** All keys of a text, each between two spaces; none if it has neither a letter nor a digit. @param {string} text */
 export const joinedKeys = (text) => [...wordKeys(text)].flat().map((key) => ` ${key} `).join("");
 
-/** What a key has in common with other forms of its word, as in xsent/words.py; empty if it is short or has a digit. */
+/** What a key shares with other forms of its word, as in xsent/words.py; empty if it is short or has a digit. */
 export function beginning(key) {
   const letters = [...key];
   if (letters.length < SHORTEST || /\p{Nd}/u.test(key)) return "";
@@ -53,13 +53,13 @@ export function beginning(key) {
 }
 
 /**
- * How much the words say that each passage shares with a query, from 0 to 1, as `shared_words` of xsent/search/store.py
- * has it: all words say 1, fewer the less the commoner they are. A word that only begins as one of the query counts half.
+ * Score of the words that each passage shares with a query, from 0 to 1, as in `shared_words` of xsent/search/store.py:
+ * all words score 1, fewer words less, the commoner they are. A word that matches only by its beginning counts half.
  * @param {{keys: string[], rarity: number}[]} words of the query @param {{keys: string}[]} passages
  */
 export function sharesOf(words, passages) {
   const shares = new Float64Array(passages.length);
-  const telling = new Float64Array(passages.length); // the same, each word once more by its weight
+  const telling = new Float64Array(passages.length); // the same, with each weight squared
   if (words.length > MOST_WORDS) return shares;
   const idf = (count) => Math.log1p((passages.length - count + 0.5) / (count + 0.5)); // inverse document frequency
   let whole = 0;
@@ -82,7 +82,7 @@ function partOf(joined, keys, starts) {
   return starts.some((start) => joined.includes(` ${start}`)) ? BEGINNING : 0;
 }
 
-/** Without case, as Python's `casefold`: "ẞ" is "ss", and "ς" is "σ". */
+/** Without case, like Python's `casefold`: "ẞ" is "ss", and "ς" is "σ". */
 export const fold = (text) => text.toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
 
 const translate = (word, table) => word.replace(/[^\0-\x7f]/g, (letter) => table[letter] ?? letter);

@@ -1,9 +1,9 @@
-// The thread that holds the model, so that typing never waits for it. One text at a time; what is urgent goes first.
+// The thread that runs the model, so that typing never waits for it. One text at a time; urgent ones come first.
 
 import { Encoder } from "./encoder.js";
 import { askToStay, fetchKept, unpack } from "./keep.js";
 
-const NEAR = 1e-3; // in each number of a golden vector
+const NEAR = 1e-3; // tolerance of each number of a golden vector
 const RUNTIME = "vendor/onnxruntime.wasm.gz";
 
 let encoder;
@@ -16,7 +16,7 @@ async function open(list) {
   const total = wanted.reduce((sum, [path, file]) => sum + (path.endsWith(".md") ? 0 : file.bytes), 0);
   let [done, fetched] = [0, 0];
   const read = (path) => {
-    if (!list.files[path]) throw new Error(`${path} is missing from this site; write it again with xsent web --out.`);
+    if (!list.files[path]) throw new Error(`${path} is missing from this site; write the site again with xsent web --out.`);
     return fetchKept(path, list.files[path].sha256, (bytes, isNew) => {
       done += bytes;
       if (isNew) fetched += bytes;
@@ -33,7 +33,7 @@ async function open(list) {
     total: differences.length,
     near: differences.filter((difference) => difference <= NEAR).length,
     worst: Math.max(0, ...differences),
-    allowed: Math.max(...Object.values(encoder.manifest.golden.tolerance)), // between one machine and another
+    allowed: Math.max(...Object.values(encoder.manifest.golden.tolerance)), // between different machines
   };
   askToStay();
   const about = { name, languages, fingerprint, dim, layers, longest, licence, bytes: done, fetched };
@@ -43,7 +43,7 @@ async function open(list) {
 
 const otherMessages = new MessageChannel();
 
-/** Lets messages in that came meanwhile. */
+/** Lets pending messages be handled. */
 const breathe = () =>
   new Promise((resolve) => {
     otherMessages.port1.onmessage = resolve;
