@@ -14,6 +14,8 @@ class Lazy:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name.startswith("_"):  # pytest asks everything in a module whether it is a fixture
+            raise AttributeError(name)
         return getattr(resolve_name(self._name), name)
 
     def __call__(self, *arguments: object, **options: object) -> Any:  # noqa: ANN401
