@@ -196,29 +196,6 @@ def _named_paths(given: list[str]) -> dict[str, Path]:
     return named
 
 
-@app.command("translate")
-def translate(
-    config: Config,
-    tatoeba: Annotated[Path, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")],
-    data: Data = Path(),
-    out: Out = None,
-    start: Start = None,
-    threads: Threads = None,
-) -> None:
-    """Train translators into English, with a random encoder and with that of --start, and compare them.
-
-    BLEU and chrF are lower-case; ± is half of a 95% interval. Ctrl-C saves and stops; the same command resumes.
-
-    Example: xsent-train translate wei2020_translation.toml --data data --start my-bundle --tatoeba data/eval/tatoeba
-    """
-    with heavy_imports():
-        from xsent_train.translation import compare, load_translation_recipe
-
-        recipe = load_translation_recipe(config)
-    files, folder = [data / file for file in recipe.corpus.files], out or Path("runs") / recipe.name
-    typer.echo(format_table(compare(recipe, files, folder, tatoeba, threads=threads or available_cpus(), start=start)))
-
-
 @app.command("plot")
 def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> None:
     """Draw the losses and P@1 of a training, finished or not, from RUN/log.jsonl to RUN/log.png.
