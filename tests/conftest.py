@@ -39,7 +39,7 @@ if find_spec("torch") and find_spec("onnx"):
     from xsent_train.data.vocabulary import train_vocabulary
     from xsent_train.model import Encoder, ModelConfig
 else:
-    more = re.compile(r"torch|xsent_(train|export|bench|apps)|experiments|trainings")
+    more = re.compile(r"torch|xsent_(train|export|bench|apps)|trainings")
     collect_ignore = [str(path) for path in Path(__file__).parent.rglob("test_*.py") if more.search(path.read_text())]
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")

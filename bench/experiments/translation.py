@@ -5,11 +5,14 @@ decoder reads and predicts the rows of the encoder's token table whose pieces th
 that was trained before, the cosines of a sentence's vector with these rows are added to every prediction.
 
 A row is one training: a language, and whether its encoder starts from a checkpoint. Both rows of a language see the
-same pairs in the same order. A row that starts from a checkpoint trains the decoder alone first, then all of it.
+same pairs in the same order. A row that starts from a checkpoint trains only the decoder first, then all of it:
+python bench/experiments/translation.py DATA --tatoeba DATA/eval/tatoeba --out OUT --start BUNDLE
 
 Shapes: B sentences, S longest source, T longest target, N target tokens, W beams, D dimensions, K rows.
 """
 
+import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
@@ -18,13 +21,16 @@ from typing import Annotated, Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
+import typer
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
 from torch import Tensor, nn
-from tqdm import tqdm
 
+from xsent.backends.threads import available_cpus
+from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import DataError, XsentError, require_extra
 from xsent.files.atomic import atomic_file, remove_folder
 from xsent.files.text import read_fields
+from xsent.progress import Progress
 from xsent_train.checkpoint import (
     Checkpoint,
     load_checkpoint,
@@ -47,11 +53,14 @@ from xsent_train.teacher.bert import piece_counts
 from xsent_train.tokens import FIRST, FRAME, LAST, UNK, Tokens, group_of, to_tokens
 from xsent_train.trainer import facts_of, open_start
 
+logger = logging.getLogger(__name__)
+
 Figures = dict[str, Any]  # of a row, by heading
 
 NAME = "translation"  # of the checkpoints
 RANDOM, STARTED = "random", "start"  # the rows of a language
 AT_ONCE = 32  # sentences translated at a time
+RECIPE = Path(__file__).with_name("translation.toml")
 
 
 class TranslationRecipe(Basics):
@@ -243,12 +252,12 @@ class TranslatorTraining:
         drawn = {name: getattr(recipe, name) for name in ("num_layers", "steps", "batch_size", "max_tokens")}
         stage = StageConfig(name=NAME, order="length", objectives=Objectives(align=Align()), **drawn)
         before, written = saved.step if saved else 0, time.monotonic()
-        bar = tqdm(total=recipe.steps, initial=before, desc=self.run.name, unit="step", disable=None)
-        with interruption() as interrupted, bar:
+        logger.info("%s", self.run.name)
+        with interruption() as interrupted, Progress("steps", recipe.steps) as progress:
+            progress.start_at(before)
             for done, batch in enumerate(self._data.draw(0, stage).since(before), before + 1):
-                loss = self._step(model, optimizer, done - 1, batch)
-                bar.update()
-                bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
+                self._step(model, optimizer, done - 1, batch)
+                progress.advance()
                 late = time.monotonic() - written > 60 * recipe.checkpoint_minutes
                 if done == recipe.steps or late or interrupted.is_set():
                     path, written = self._save(model, optimizer, done), time.monotonic()
@@ -273,7 +282,7 @@ class TranslatorTraining:
             model.encoder.load_state_dict({name: known[name] for name in model.encoder.state_dict()})
         return model.to(self._fabric.device).train()
 
-    def _step(self, model: Translator, optimizer: torch.optim.Optimizer, step: int, batch: Batch) -> float:
+    def _step(self, model: Translator, optimizer: torch.optim.Optimizer, step: int, batch: Batch) -> None:
         recipe, device = self._recipe, self._fabric.device
         torch.manual_seed((recipe.seed << 32) + step)  # dropout as a function of the step: a resume needs no state
         learns = self._kind == RANDOM or step >= recipe.frozen_steps
@@ -289,7 +298,6 @@ class TranslatorTraining:
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
         optimizer.step()
-        return float(loss.detach())
 
     def _saved(self) -> Checkpoint | None:
         """The last checkpoint. Raises DataError if it was trained with other settings."""
@@ -321,11 +329,13 @@ class TranslatorTraining:
         recipe, processor = self._recipe, self._data.processor
         model = self._translator(load_checkpoint(self.train())).eval()
         found: list[str] = []
-        for part in tqdm(list(chunks(processor.encode(list(sentences)), AT_ONCE)), desc="beam", disable=None):
-            source = to_tokens(part, model.encoder.config.max_length).to(self._fabric.device)
-            with torch.autocast(self._fabric.device.type, torch.bfloat16, enabled=self._mixed):
-                lines = model.translate(source, width=recipe.width, penalty=recipe.penalty)
-            found += [" ".join(processor.decode(line).split()) for line in lines]
+        with Progress("sentences", len(sentences)) as progress:
+            for part in chunks(processor.encode(list(sentences)), AT_ONCE):
+                source = to_tokens(part, model.encoder.config.max_length).to(self._fabric.device)
+                with torch.autocast(self._fabric.device.type, torch.bfloat16, enabled=self._mixed):
+                    lines = model.translate(source, width=recipe.width, penalty=recipe.penalty)
+                found += [" ".join(processor.decode(line).split()) for line in lines]
+                progress.advance(len(part))
         with atomic_file(self.run / "translations.txt", private=True) as out:
             out.write("".join(f"{line}\n" for line in found).encode())
         return found
@@ -373,3 +383,32 @@ def scored(systems: Sequence[tuple[str, Sequence[str]]], references: Sequence[st
     for bleu, chrf in zip(results["BLEU"], results["chrF2"], strict=True):
         numbers = {"BLEU": bleu.score, "BLEU ±": bleu.ci, "chrF": chrf.score, "chrF ±": chrf.ci}
         yield {heading: float(number) for heading, number in numbers.items()}
+
+
+@one_line_errors()
+def translation(
+    data: Annotated[Path, typer.Argument(help="Folder of the recipe's files of pairs.")],
+    tatoeba: Annotated[Path, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")],
+    out: Annotated[Path, typer.Option(help="Folder of all output; a second run resumes in it.")],
+    start: Annotated[Path | None, typer.Option(help="Checkpoint or bundle whose encoder is tested.")] = None,
+    recipe: Annotated[Path, typer.Option(help="The recipe, a TOML file.")] = RECIPE,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; default: every CPU allowed.")] = None,
+) -> None:
+    """Train translators into English, with a random encoder and with that of --start, and compare them.
+
+    BLEU and chrF are lower-case; ± is half of a 95% interval. Ctrl-C saves and stops; the same command resumes.
+    """
+    settings = load_translation_recipe(recipe)
+    files = [data / file for file in settings.corpus.files]
+    table = compare(settings, files, out, tatoeba, threads=threads or available_cpus(), start=start)
+    typer.echo(format_table(table))
+
+
+def main() -> None:
+    """See the module."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    typer.run(translation)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
+import typer
 from conftest import save_encoder
 from torch import Tensor
 from toy import toy_pairs, write_toy_corpus
-from trainings import assert_same_weights, command, kill_in_the_middle
+from trainings import assert_same_weights, kill_in_the_middle
+from typer.testing import CliRunner
 
+from translation import Translator, TranslatorTraining, beam_search, load_translation_recipe, translation
 from xsent_train.checkpoint import load_checkpoint
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.tokens import FIRST, LAST, UNK, to_tokens
-from xsent_train.translation import Translator, TranslatorTraining, beam_search, load_translation_recipe
 
 SHAPE = {"dim": 32, "num_heads": 2, "ffn_dim": 48, "max_length": 24}
 RECIPE = """
@@ -124,15 +126,25 @@ def start(data: Path, toy_tokenizer: Path) -> Path:
     return save_encoder(encoder, data / "start", toy_tokenizer, data / "pairs.tsv", languages=["en", "de"])
 
 
+APP = typer.Typer(add_completion=False)
+APP.command()(translation)
+
+
 def run(data: Path, out: Path, start: Path) -> list[str]:
     """The arguments that train and compare the rows."""
-    given = [str(data / "recipe.toml"), "--data", str(data), "--start", str(start), "--out", str(out)]
-    return ["translate", *given, "--tatoeba", str(data), "--threads", "1"]
+    given = ["--recipe", str(data / "recipe.toml"), "--start", str(start), "--out", str(out)]
+    return [str(data), *given, "--tatoeba", str(data), "--threads", "1"]
+
+
+def command(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error."""
+    result = CliRunner().invoke(APP, arguments)
+    return result.exit_code, result.stdout, result.stderr
 
 
 def test_killed_it_resumes_to_the_bit_and_compares_both_rows(data: Path, start: Path, tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    kill_in_the_middle(["xsent-train", *run(data, cut, start)], cut / "de-start", "translation", 12, write=150)
+    kill_in_the_middle(["translation", *run(data, cut, start)], cut / "de-start", "translation", 12, write=150)
     for out in (whole, cut):
         code, shown, err = command(*run(data, out, start))
         assert code == 0, err
