@@ -15,7 +15,8 @@ import typer
 
 from xsent import Hit, SearchIndex, SentenceEncoder
 from xsent.cli.options import BundleOption
-from xsent.cli.terminal import format_table, one_line_errors, print_row
+from xsent.cli.rows import row_output
+from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import DataError
 from xsent.files.text import read_fields
 
@@ -60,9 +61,11 @@ def notes(
     ranks = [[question.rank(own) for own in found] for question, *found in zip(asked, *hits, strict=True)]
     typer.echo(format_table(table(asked, ranks)))
     if missed:
-        for question, (*_, rank) in zip(asked, ranks, strict=True):
-            if rank != 1:
-                print_row(question.kind, question.language, str(rank), question.text, question.file)
+        columns = {"kind": str, "language": str, "rank": int, "text": str, "file": str}
+        with row_output(None, columns) as write:
+            for question, (*_, rank) in zip(asked, ranks, strict=True):
+                if rank != 1:
+                    write([question.kind, question.language, rank, question.text, question.file])
 
 
 def table(questions: Sequence[Question], ranks: Sequence[Sequence[int]]) -> list[dict[str, object]]:

@@ -63,6 +63,7 @@ def run_export(
     with require_extra("export"):  # here, as torch and onnx take seconds to import, which help need not wait for
         from xsent_export.export import export
         from xsent_export.options import ExportOptions
+        from xsent_export.teacher import export_teacher
 
     if int8 + int4_table + fp32 > 1:
         raise typer.BadParameter("--int8, --int4-table and --fp32 exclude each other; name one")
@@ -79,7 +80,10 @@ def run_export(
         force=force,
         tests=tests,
     )
-    result = export(checkpoint, out, options)
+    if format == "teacher":
+        result = export_teacher(checkpoint, out, options)
+    else:
+        result = export(checkpoint, out, options)
     typer.echo(format_result(result, as_json))
     if result.parity and result.parity.remark:
         typer.echo(result.parity.remark, err=True)

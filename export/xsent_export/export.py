@@ -4,17 +4,15 @@ import json
 import logging
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from xsent.backends.openvino import FOLDER, import_openvino
 from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, PLAIN_VERSION, TOKENIZER, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError, DataError, ParityError
-from xsent.files.atomic import atomic_folder, read_json, recover, to_json
+from xsent.errors import BundleError, DataError
+from xsent.files.atomic import atomic_folder, recover
 from xsent.open_model import SupportsEncode
 from xsent.verification import verify
 from xsent_export.card import refuse_empty_tests, render_card, render_foreign_card
@@ -32,25 +30,13 @@ from xsent_export.parity import (
     golden_vectors,
     held_out_pairs,
     measure_parity,
-    read_pairs,
 )
 from xsent_export.phone import write_text
-from xsent_export.quantization import calibrate, calibrate_checkpoint
+from xsent_export.quantization import calibrate_checkpoint
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, last_finished
 from xsent_train.derive import CARD, open_checkpoint
 from xsent_train.model import Encoder
-from xsent_train.teacher.bert import MODULES, read_teacher
-from xsent_train.teacher.open import (
-    INT8_ABOUT,
-    INT8_FILES,
-    INT8_VERSION,
-    Int8Teacher,
-    Teacher,
-    content_identity,
-    open_teacher,
-)
-from xsent_train.teacher.open import TOKENIZER as TEACHER_TOKENIZER
-from xsent_train.tokens import FRAME
+from xsent_train.teacher.bert import MODULES
 
 logger = logging.getLogger(__name__)
 
@@ -62,27 +48,6 @@ WRITERS: Mapping[str, Callable[[Checkpoint, BundleSpec, Path], SupportsEncode | 
     "gguf": write_gguf,
     "text": write_text,
 }
-LEAST_COSINE = 0.98  # mean cosine to the original; six layers in 8 bits reach 0.996
-LIMITS = "sentence_bert_config.json"
-SENTENCES = (  # of all lengths, to calibrate on, and to measure on without --gate-data
-    "Yes.",
-    "Good morning!",
-    "A man is playing a guitar.",
-    "Three dogs run across a field of snow.",
-    "What is the capital of Australia?",
-    "Press the button for five seconds to reset the device.",
-    "The committee rejected the proposal by 14 votes to 3.",
-    "I would rather stay at home than go out in this weather.",
-    "The train from Zürich arrives at 17:45 on platform 9¾.",
-    "error: cannot open file 'config.json' (No such file or directory)",
-    "Photosynthesis turns light, water and carbon dioxide into sugar and oxygen.",
-    "She said that she had never seen so many people in the small museum before.",
-    "All rights reserved; no part of this publication may be reproduced without permission.",
-    "Although the price of oil fell sharply in March, airlines did not lower their fares, because most of them had "
-    "bought their fuel a year in advance.",
-    "The patient was admitted with fever, cough and shortness of breath, and after ten days of treatment with two "
-    "antibiotics the symptoms had gone, although the scans still showed shadows in the left lung.",
-)
 
 
 @dataclass(frozen=True)
@@ -106,14 +71,12 @@ class ExportResult:
 
 
 def export(source: Path | Checkpoint, out: Path, options: ExportOptions = DEFAULTS) -> ExportResult:
-    """Export a checkpoint, the last one of a run, a bundle, or a teacher; or the part of it that was asked for.
+    """Export a checkpoint, the last one of a run, or a bundle; or the part of it that was asked for.
 
     Raises BundleError if `out` is taken, DataError if the part cannot be made or measured, and ParityError if it lost
     more than the budget. A failure leaves nothing behind.
     """
     check_place(out, replace=options.force if options.format in BUNDLES else None)
-    if isinstance(source, Path) and options.format == "teacher":
-        return export_teacher(source, out, options)
     if options.tests is not None:
         refuse_empty_tests(options.tests)
     if options.format == "openvino":
@@ -246,48 +209,3 @@ def check_place(out: Path, *, replace: bool | None) -> None:
 def folder_size(folder: Path) -> int:
     """Bytes of all files in a folder."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-
-
-def export_teacher(source: Path, out: Path, options: ExportOptions) -> ExportResult:
-    """Write a BERT of sentence-transformers in the form that `xsent-train --teacher` opens, and measure it.
-
-    Raises DataError if the source is no such BERT, and ParityError if the vectors differ too much from the original's.
-    """
-    pairs = read_pairs(options.gate_data) if options.gate_data else {}
-    sentences = [english for language in pairs.values() for english, _ in language]
-    teacher = read_teacher(source)
-    original = open_teacher(source)
-    file, longest = source / LIMITS, int(teacher.config["max_position_embeddings"])
-    limits = read_json(file, "expected a folder of sentence-transformers") if file.is_file() else {}
-    encoder = teacher.encoder(min(limits.get("max_seq_length") or longest, longest) - FRAME)
-    spec = BundleSpec.whole(encoder.config, options.precision or "int8")
-    with atomic_folder(out.resolve()) as folder:
-        # Not on --gate-data: the exported teacher does not depend on the pairs that it is measured on.
-        ids = [teacher.tokenizer.encode(text, add_special_tokens=False).ids for text in SENTENCES]
-        EncoderGraph(encoder, spec, calibrate(encoder, ids)).write(folder)
-        shutil.copyfile(source / TEACHER_TOKENIZER, folder / TEACHER_TOKENIZER)
-        about = {
-            "format_version": INT8_VERSION,
-            "name": source.resolve().name,
-            "teacher": original.identity,
-            "dim": encoder.config.dim,
-            "max_length": encoder.config.max_length,
-            "precision": spec.precision,
-            "fingerprint": content_identity(folder, INT8_FILES),
-        }
-        (folder / INT8_ABOUT).write_bytes(to_json(about))
-        agreement = _compare(original, Int8Teacher(folder), sentences or list(SENTENCES))
-        (folder / INT8_ABOUT).write_bytes(to_json({**about, "agreement": asdict(agreement)}))
-        return ExportResult(out, folder_size(folder), fingerprint=str(about["fingerprint"]), agreement=agreement)
-
-
-def _compare(original: Teacher, exported: Int8Teacher, sentences: list[str]) -> Agreement:
-    logger.info("measuring %d sentences", len(sentences))
-    cosines = np.sum(original.encode(sentences) * exported.encode(sentences), axis=1)
-    mean = float(cosines.mean())
-    if not mean >= LEAST_COSINE:  # negated so that NaN fails too
-        raise ParityError(
-            f"{original.path}: mean cosine {mean:.4f} to the original's vectors, expected at least {LEAST_COSINE}; the "
-            "model may have a module other than BERT, mean pooling and normalisation"
-        )
-    return Agreement(len(sentences), round(mean, 5), round(float(cosines.min()), 5))

@@ -150,6 +150,15 @@ def test_a_file_that_breaks_its_reader_is_named_and_the_rest_is_indexed(
     )
 
 
+def test_a_missing_splitter_is_named_once(run: Runner, folder: Path) -> None:
+    for number in range(3):
+        (folder / f"long{number}.txt").write_text("The train is at nine. " * 40)
+    with mock.patch.dict(sys.modules, {"sentencex": None}):
+        assert_refused(run("notes", folder), r"sentencex is not installed; pip install 'xsent\[apps\]'$")
+    assert not (folder / INDEX).exists()
+    assert run("notes", folder)[0] == 0
+
+
 def test_pages_without_text_are_named_once(run: Runner, folder: Path) -> None:
     pytest.importorskip("pypdfium2")
     (folder / "scan.pdf").write_bytes(pdf(""))

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 from commands import Runner, raises, write_lines
+from lazy import Lazy, needs
 
 from xsent import DataError, FingerprintError
 
-pq = pytest.importorskip("pyarrow.parquet")
-ray = pytest.importorskip("ray")
-
-from xsent_apps.examples.ray_vectors import encode_folder  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated")  # by Ray, of its own settings
+pytestmark = [needs("ray", "pyarrow"), pytest.mark.filterwarnings("ignore:.*deprecated")]  # by Ray, of its own
+encode_folder = Lazy("xsent_apps.examples.ray_vectors:encode_folder")
+pq, ray = Lazy("pyarrow.parquet"), Lazy("ray")
 
 TEXTS = {"a.txt": ["Anna sees Boris.", "", 'David "voit" Éléna'], "b.txt": ["Clara.\r", "one\u2028line"]}
 

@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "xsent_apps": {"xsent"},
 }
 # Modules that one room may import from another, where it may not import all.
-EXPORT_FROM_TRAIN = ("model", "tokens", "checkpoint", "derive", "data.vocabulary", "teacher")
+EXPORT_FROM_TRAIN = ("model", "tokens", "checkpoint", "derive", "data.corpus", "data.vocabulary", "teacher")
 APPS_FROM_RUNTIME = {
     "xsent",
     "xsent.errors",
@@ -26,6 +26,7 @@ APPS_FROM_RUNTIME = {
     "xsent.files.vectors",
     "xsent.cli.terminal",
     "xsent.cli.options",
+    "xsent.cli.rows",
     "xsent.progress",
 }
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}

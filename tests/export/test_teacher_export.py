@@ -7,17 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import assert_refused, raises
+from lazy import needs
 from tiny_bert import WIDTH
 from trainings import export_command
 
 from xsent.errors import DataError, ParityError
-from xsent_export import export as exporting
-from xsent_export.export import export
+from xsent_export import teacher as exporting
 from xsent_export.options import ExportOptions
+from xsent_export.teacher import export_teacher
 from xsent_train.teacher.bert import open_sentence_transformer
 from xsent_train.teacher.open import open_int8_teacher, open_teacher
 
-pytest.importorskip("sentence_transformers")
+pytestmark = needs("sentence_transformers")
 
 TEACHER = ExportOptions("teacher")
 TEXTS = ["The cat sleeps under the old tree.", "dog", "", "Never see a wet bird! " * 20]
@@ -25,7 +26,7 @@ TEXTS = ["The cat sleeps under the old tree.", "dog", "", "Never see a wet bird!
 
 @pytest.fixture(scope="module")
 def exported(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export(bert, tmp_path_factory.mktemp("exported") / "out", TEACHER).path
+    return export_teacher(bert, tmp_path_factory.mktemp("exported") / "out", TEACHER).path
 
 
 def test_its_vectors_are_nearly_those_of_the_original(bert: Path, exported: Path, tmp_path: Path) -> None:
@@ -36,7 +37,7 @@ def test_its_vectors_are_nearly_those_of_the_original(bert: Path, exported: Path
     assert (vectors * original.encode(TEXTS)).sum(axis=1).min() > 0.99
     np.testing.assert_array_equal(teacher.encode(TEXTS[:1] * 100), np.repeat(vectors[:1], 100, axis=0))
     assert open_int8_teacher(bert) is None
-    result = export(bert, tmp_path / "out", ExportOptions("teacher", "float32"))
+    result = export_teacher(bert, tmp_path / "out", ExportOptions("teacher", "float32"))
     assert result.agreement.cosine_min == 1
     exact = open_int8_teacher(result.path)
     assert len(exact.encode([])) == 0
@@ -73,10 +74,10 @@ def test_other_folders_are_refused_and_nothing_is_left(
     bert: Path, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    raises(DataError, "whose layers can be taken over", export, mini_bundle, out, TEACHER)
+    raises(DataError, "whose layers can be taken over", export_teacher, mini_bundle, out, TEACHER)
     assert_refused(export_command(bert, out), "a model of sentence-transformers; --format teacher makes a teacher of")
     useless = export_command(bert, out, "--format", "teacher", "--layers", 2, "--force")
     assert_refused(useless, "--force, --layers: not for --format teacher")
     monkeypatch.setattr(exporting, "LEAST_COSINE", 1.01)
-    raises(ParityError, r"to the original's vectors, expected at least 1\.01", export, bert, out, TEACHER)
+    raises(ParityError, r"to the original's vectors, expected at least 1\.01", export_teacher, bert, out, TEACHER)
     assert not list(tmp_path.iterdir())

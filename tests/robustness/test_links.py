@@ -157,7 +157,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 TEXTUAL = {
     "encode a.txt -o {}": ("v.npy", "v.jsonl", "v.f32"),
-    "mine a.txt b.txt --margin absolute -o {}": ("v.tsv", "v.csv"),
+    "mine a.txt b.txt --margin absolute -o {}": ("v.tsv", "v.jsonl"),
     "index a.txt {}": ("x",),
     "notes . --index {}": ("y",),
 }

@@ -94,10 +94,10 @@ def test_pairs(run: Runner, tmp_path: Path) -> None:
 
 def test_evaluate_folders_and_files(run: Runner, folder: Path) -> None:
     def rows(*options: object) -> list[dict[str, Any]]:
-        report = json.loads(run("classify", "evaluate", folder, "--json", *options)[1])
-        assert report["fingerprint"] == SentenceEncoder().fingerprint
-        assert report["labels"] == ["animals", "money", "weather"]
-        return report["rows"]
+        found = [json.loads(line) for line in run("classify", "evaluate", folder, "--json", *options)[1].splitlines()]
+        assert {row["fingerprint"] for row in found} == {SentenceEncoder().fingerprint}
+        assert all(row["labels"] == ["animals", "money", "weather"] for row in found)
+        return found
 
     code, out, err = run("classify", "evaluate", folder)
     assert (code, err) == (0, "")
@@ -159,12 +159,12 @@ def test_labels_by_description(run: Runner, folder: Path) -> None:
     assert (code, err) == (0, "")
     assert [line.split("\t")[:2] for line in out.splitlines()] == [[label[0], label] for label in FRENCH]
     head = folder / "described.npz"
-    options = ("--examples", folder / "en.train.1000", "--head", head, "-o", folder / "out.csv")
+    options = ("--examples", folder / "en.train.1000", "--head", head, "-o", folder / "out.jsonl")
     code, out, err = run(*command, *options)
-    written = f"{folder / 'out.csv'}: 3 rows\n{head}: 3 labels from descriptions and 12 examples\n"
+    written = f"{folder / 'out.jsonl'}: 3 rows\n{head}: 3 labels from descriptions and 12 examples\n"
     assert (code, out, err) == (0, "", written)
-    again = run("classify", "predict", head, table, "--column", "text", "-o", folder / "again.csv")
+    again = run("classify", "predict", head, table, "--column", "text", "-o", folder / "again.jsonl")
     assert again[0] == 0
-    answers = [list(read_rows(folder / name, ["label", "text"])) for name in ("out.csv", "again.csv")]
+    answers = [list(read_rows(folder / name, ["label", "text"])) for name in ("out.jsonl", "again.jsonl")]
     assert answers[0] == answers[1] == [[label, text] for label, text in FRENCH.items()]
     assert_refused(run(*command[:-2]), "at least two different labels")

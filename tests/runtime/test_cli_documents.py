@@ -1,6 +1,7 @@
 """`xsent documents`."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,19 +47,24 @@ def both(sources: dict[str, Path]) -> tuple[object, ...]:
     return ("align", *sources.values(), "--languages", "en,fr", "--sentences")
 
 
-def test_align_prints_score_and_names_and_the_recall(call: Call, both: tuple[object, ...], mini_bundle: Path) -> None:
+def test_align_prints_score_and_names_and_the_recall(
+    call: Call, both: tuple[object, ...], mini_bundle: Path, tmp_path: Path
+) -> None:
     encoder = DocumentEncoder(SentenceEncoder(mini_bundle)).fit({code: documents(code) for code in LANGUAGES})
     pairs = align_documents(*(encoder.encode(documents(code), code) for code in LANGUAGES))
     right = sum(pair.a == pair.b for pair in pairs)
     assert right > 14
-    lines = [f"{pair.score:.6f}\t{pair.a + 1}\t{pair.b + 1}\n" for pair in pairs]
+    lines = [f"{pair.score:.4f}\t{pair.a + 1}\t{pair.b + 1}\n" for pair in pairs]
     assert call(*both, "--recall") == (0, "".join(lines), f"recall {100 * right / 28:.1f} % of 28 true pairs\n")
     options = ["--margin", "absolute", "--no-weights", "--rank", 1, "--json"]
-    report = json.loads(call(*both, *options)[1])
-    assert set(report) == {"pairs"} and set(report["pairs"][0]) == {"score", "a", "b"}
-    assert len({pair["a"] for pair in report["pairs"]}) == len(report["pairs"])
-    with_recall = json.loads(call(*both, *options, "--recall")[1])
-    assert with_recall["pairs"] == report["pairs"] and 0 <= with_recall["recall"] <= 100
+    code, out, err = call(*both, *options)
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert (code, err) == (0, "") and {*map(tuple, rows)} == {("score", "a", "b")}
+    assert len({row["a"] for row in rows}) == len(rows)
+    file = tmp_path / "found.jsonl"
+    code, _, err = call(*both, *options[:-1], "--recall", "--output", file)
+    assert (code, file.read_text()) == (0, out)
+    assert re.fullmatch(rf"{file}: {len(rows)} rows\nrecall \d+\.\d % of 28 true pairs\n", err)
 
 
 def test_align_folders_by_the_names_of_files(call: Call, tmp_path: Path) -> None:

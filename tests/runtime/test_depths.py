@@ -368,7 +368,7 @@ def test_commands_run_as_many_layers_as_asked(run: Runner, deep_bundle: Path, tm
         assert_refused(run(*command, "--model", deep_bundle), message)
     assert run("search", index, ENGLISH[2], *options, "-k", 1, "--no-words")[1].startswith("1.0000\t3\t")
     out = run("search", index, ENGLISH[2], *options, "-k", 1, "--layers", 1, "--json")[1]
-    assert json.loads(out)["hits"][0]["score"] < 0.9999
+    assert json.loads(out.splitlines()[0])["score"] < 0.9999
     assert_refused(run("index", text, index, "--add", *options, "--layers", 1), "leave --layers 1 out, or build")
     cosine = float(run("similarity", *ENGLISH[:2], "--model", deep_bundle, "--layers", 0)[1])
     left, right = SentenceEncoder(deep_bundle, layers=0).encode(ENGLISH[:2])
@@ -378,13 +378,13 @@ def test_commands_run_as_many_layers_as_asked(run: Runner, deep_bundle: Path, tm
     assert json.loads(run("info", deep_bundle, "--json")[1])["depths"] == [0, 1, 2]
     write_lines(tmp_path / "en-de.tsv", [f"{a}\t{b}" for a, b in zip(ENGLISH[::4], GERMAN[::4], strict=True)])
     command = ("evaluate", "space", tmp_path, "--model", deep_bundle, "--english-by", deep_bundle, "--json")
-    report, (_, out, _) = json.loads(run(*command, "--layers", 1)[1]), run(*command[:-1])
+    report, (_, out, _) = json.loads(run(*command, "--layers", 1)[1].splitlines()[0]), run(*command[:-1])
     assert "cosine_across" in out and "English encoded by the other model" in out
     assert report["english_by"] == str(deep_bundle)
     shallow, theirs = SentenceEncoder(deep_bundle, layers=1), SentenceEncoder(deep_bundle).encode(ENGLISH[::4])
     assert (report["space"], report["fingerprint"]) == (SPACE, shallow.fingerprint_of(SPACE))
     expected = (shallow.encode(ENGLISH[::4], space=SPACE) * theirs).sum(axis=1).mean()
-    assert report["rows"][0]["cosine_english"] == pytest.approx(float(expected), abs=1e-4)
+    assert report["cosine_english"] == pytest.approx(float(expected), abs=1e-4)
 
 
 def test_a_bundle_that_lies_in_a_space_is_not_mapped(mini_bundle: Path, tmp_path: Path) -> None:

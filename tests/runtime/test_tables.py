@@ -1,4 +1,4 @@
-"""Tables of texts, read and written, and through the commands."""
+"""Tables of texts, and their way through the commands."""
 
 import csv
 import gzip
@@ -13,7 +13,7 @@ import pytest
 from commands import Runner, assert_refused, raises, write_lines
 
 from xsent.errors import DataError
-from xsent.files.tables import Text, TextSource, column_names, read_pairs, read_rows, table_file
+from xsent.files.tables import Text, TextSource, column_names, read_pairs, read_rows
 
 ROWS = [["7", 'She said "no", twice.'], ["8", "Two\nlines; and a tab\t."], ["9", ""], ["10", "Ende, gut"]]
 
@@ -51,25 +51,6 @@ def test_every_kind_of_table_gives_the_same_rows(tmp_path: Path, name: str) -> N
     texts = list(TextSource(str(file), "text", "id"))
     assert [(text.id, text) for text in texts if isinstance(text, Text)] == [tuple(row) for row in ROWS]
     assert list(read_pairs(str(file), "text,id", None, "two")) == [[text, id] for id, text in ROWS]
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
-def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
-    file = tmp_path / f"a{suffix}"
-    rows: list[list[object]] = [["a", 0.25, 'x,"\ny'] if number else [None, None, "z"] for number in range(2000)]
-    with table_file(file, {"id": str, "score": float, "text": str}) as write:
-        for row in rows:
-            write(row)
-    expected = [["" if value is None else str(value) for value in row] for row in rows]
-    assert list(read_rows(file, ["id", "score", "text"])) == expected
-    with pytest.raises(FileExistsError), table_file(file, {"id": str}):
-        pass
-    with pytest.raises(KeyError), table_file(file, {"id": str}, force=True) as write:
-        write(["lost"])
-        raise KeyError
-    assert next(read_rows(file, ["text"])) == ["z"] and list(tmp_path.iterdir()) == [file]
 
 
 def test_tabs_without_quoting_and_other_delimiters(tmp_path: Path) -> None:
@@ -143,7 +124,7 @@ def test_ids_go_through_every_command(run: Runner, tickets: Path, mini_bundle: P
     assert (code, out) == (0, "1\tT1\tAnna sees Boris.\n1\tT4\tAnna sees Boris.\n")
     groups = run("duplicates", tickets, *table, "--vectors", vectors, "--json")[1]
     assert [json.loads(row)["id"] for row in groups.splitlines()] == ["T1", "T4"]
-    output = tickets.with_name("found.csv")
+    output = tickets.with_name("found.jsonl")
     assert run("duplicates", tickets, *table, "--vectors", vectors, "-o", output)[0] == 0
     assert list(read_rows(output, ["group", "id"])) == [["1", "T1"], ["1", "T4"]]
     for where in (vectors, tickets.with_name("index")):
@@ -151,7 +132,7 @@ def test_ids_go_through_every_command(run: Runner, tickets: Path, mini_bundle: P
             assert run("index", tickets, where, *table, *model)[0] == 0
         code, out, err = run("search", where, "Clara David", "-n", 1, *model)
         assert (code, out.split("\t")[1:], err) == (0, ["T2", "Clara, David\n"], "")
-        [hit] = json.loads(run("search", where, "Clara David", "-n", 1, "--json", *model)[1])["hits"]
+        hit = json.loads(run("search", where, "Clara David", "-n", 1, "--json", *model)[1])
         assert (hit["id"], hit["line"], hit["text"]) == ("T2", 2, "Clara,\nDavid")
         asked = run("search", where, "--queries", tickets, *table, "-n", 1, "-o", output, "--force", *model)
         assert asked[0] == 0 and ["T5", "T5"] in list(read_rows(output, ["query", "id"]))
@@ -178,8 +159,11 @@ def test_wrong_commands_end_in_one_line(run: Runner, tickets: Path) -> None:
         (["index", "{}", "x.index"], "this looks like CSV"),
         (["classify", "fit", "{}", "x.npz"], "this looks like CSV; name the column: --columns LABEL,TEXT"),
         (["encode", "{}", "--column", "text", "--id", "id", "-o", "x.npy"], "x.npy: holds vectors alone, no --id id"),
-        (["duplicates", "{}", "--column", "text", "-o", "x.txt"], "x.txt: expected a name that ends in .csv"),
-        (["duplicates", "{}", "--column", "text", "-o", "x.csv", "--json"], "--json prints and --output x.csv writes"),
+        (
+            ["duplicates", "{}", "--column", "text", "-o", "x.csv"],
+            "x.csv: expected a name that ends in .tsv or .jsonl;",
+        ),
+        (["duplicates", "{}", "--column", "text", "-o", "x.tsv", "--json"], "x.tsv: --json writes JSON Lines; use a"),
         (["search", "bundle", "x", "--column", "text"], "--column and --id are for a table of --queries"),
         (["encode", "-", "--id", "id"], "--id id names a column of a table"),
     ]:
@@ -188,8 +172,9 @@ def test_wrong_commands_end_in_one_line(run: Runner, tickets: Path) -> None:
 
 
 def test_an_output_that_exists_is_refused_before_the_work(run: Runner, tmp_path: Path) -> None:
-    taken = write_lines(tmp_path / "taken.csv", ["mine"])
-    for command in (["mine", "none", "none"], ["score", "none"], ["duplicates", "none"], ["cluster", "none"]):
-        assert_refused(run(*command, "-o", taken), "taken.csv: exists")
-        assert_refused(run(*command, "-o", taken, "--force", "--json"), "--json prints and --output")
+    taken = write_lines(tmp_path / "taken.tsv", ["mine"])
+    align = ["documents", "align", "none", "none", "--languages", "en,fr"]
+    for command in (["mine", "none", "none"], ["score", "none"], ["duplicates", "none"], ["cluster", "none"], align):
+        assert_refused(run(*command, "-o", taken), "taken.tsv: exists; --force replaces it")
+        assert_refused(run(*command, "-o", taken, "--force", "--json"), "taken.tsv: --json writes JSON Lines")
     assert taken.read_text() == "mine\n"

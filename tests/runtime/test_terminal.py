@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from xsent.cli import terminal
-from xsent.cli.terminal import format_table, one_line_errors, print_row
+from xsent.cli.terminal import format_table, markdown_table, one_line_errors
 from xsent.errors import BundleError, DataError
 from xsent.progress import Progress
 
@@ -44,14 +44,7 @@ def test_ctrl_c_while_importing(
     assert (caught.value.code, capsys.readouterr().err) == (130, "Error: interrupted\n")
 
 
-def test_rows_and_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    print_row("1", "two \r\n lines")
-    assert capsys.readouterr().out == "1\ttwo lines\n"
-    row = ("1", "\x1b[31mred\x07 \u200dé\x9b2J")
-    print_row(*row)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    print_row(*row)
-    assert capsys.readouterr().out == "1\t" + row[1] + "\n1\t\\x1b[31mred\\x07 \u200dé\\x9b2J\n"
+def test_tables_of_results() -> None:
     for rows, table in [
         (
             [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}],
@@ -59,9 +52,11 @@ def test_rows_and_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         ),
         ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
         ([{"a\x1b[2J": "b\x1b[31m\nc"}], "a\\x1b[2J\nb\\x1b[31m c"),  # what files say is not obeyed
+        ([{"name": "請求", "n": 1}, {"name": "bill", "n": 2}], "name  n\n請求  1\nbill  2"),  # as wide as they look
         ([], ""),
     ]:
         assert format_table(rows) == table
+    assert markdown_table(["", "a|b"], [["x", "1"]]) == "|  | a\\|b |\n| --- | ---: |\n| x | 1 |"
 
 
 def test_standard_streams_may_be_closed(tmp_path: Path) -> None:

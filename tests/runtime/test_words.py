@@ -213,7 +213,7 @@ def test_a_query_is_not_rewritten_into_another(run: Runner, path: Path, builtin:
     build_index(path, lines, builtin)
     assert run("encode", write_lines(path.with_name("lines.txt"), lines), "--output", vectors)[0] == 0
     for query, hits in zip(queries, SearchIndex(path).search(builtin, queries, k=2, words=False), strict=True):
-        found = json.loads(run("search", vectors, query, "--json")[1])["hits"]
+        found = [*map(json.loads, run("search", vectors, query, "--json")[1].splitlines())]
         expected = dict(zip([1, 2], (builtin.encode(lines) @ builtin.encode(query)).tolist(), strict=True))
         assert {hit.line: hit.score for hit in hits} == pytest.approx(expected, abs=1e-3)
         assert {hit["line"]: hit["score"] for hit in found} == pytest.approx(expected, abs=1e-3)

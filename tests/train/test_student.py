@@ -13,8 +13,8 @@ from tiny_bert import STEPS, STUDENT, write_tiny_bert
 from toy import toy_pairs
 from trainings import open_trainer, train, train_command
 
-from xsent_export.export import export
 from xsent_export.options import ExportOptions
+from xsent_export.teacher import export_teacher
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.teacher.bert import read_teacher
 from xsent_train.teacher.open import open_teacher
@@ -89,7 +89,7 @@ def test_english_alone_is_drawn_with_a_teacher_alone(student: Path, bert: Path, 
 
 def test_the_8_bit_form_teaches_in_the_teachers_place(student: Path, bert: Path, tmp_path: Path) -> None:
     fast = tmp_path / "fast"
-    export(bert, fast, ExportOptions("teacher", "float32"))
+    export_teacher(bert, fast, ExportOptions("teacher", "float32"))
     short = student.with_name("short.toml")
     short.write_text(student.read_text().replace(f"steps = {STEPS}", "steps = 2"))
     code, _, err = train_command(short, tmp_path / "run", "--teacher", bert, "--fast-teacher", fast)

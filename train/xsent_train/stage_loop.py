@@ -20,10 +20,11 @@ import torch
 import torch.nn.functional as F
 from lightning_fabric import Fabric
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from xsent.errors import DataError, XsentError, require_extra
+from xsent.evaluation.translation import finds_gold
 from xsent.files.atomic import as_data_error, as_write_error, atomic_file, open_to_write
+from xsent.progress import Progress
 from xsent_train.data.batches import Batch, Batches
 from xsent_train.data.corpus import Corpus, chunks
 from xsent_train.devices import average, on_first_rank
@@ -63,11 +64,12 @@ class Validation:
         was_training = encoder.training
         encoder.eval()
         candidates = F.normalize(encoder.encode_pieces(self._english), dim=1)
+        searched = candidates.cpu().numpy()
         hits, losses = [], []
         for part, right in zip(chunks(self._translations, CHUNK), torch.split(self._gold, CHUNK), strict=True):
             queries = F.normalize(encoder.encode_pieces(part), dim=1)
             scores, gold = queries @ candidates.T, right.to(queries.device)
-            hits.append(100.0 * (scores.argmax(dim=1) == gold))
+            hits.append(100.0 * torch.from_numpy(finds_gold(queries.cpu().numpy(), searched, right.tolist())))
             losses.append(F.cross_entropy(scores / TEMPERATURE, gold, reduction="none"))
         encoder.train(was_training)
         return {"p1": self._by_language(hits), "loss": self._by_language(losses)}
@@ -105,14 +107,13 @@ class StageLoop:
         """
         steps = self.stage.steps
         began = saved = time.monotonic()
-        # One progress bar for all processes; none unless on a terminal.
-        hidden = None if self.fabric.is_global_zero else True
-        bar = tqdm(total=steps, initial=steps_before, desc=self.stage.name, unit="step", disable=hidden)
-        with interruption() as interrupted, bar:
+        shown = None if self.fabric.is_global_zero else False  # one progress bar for all processes
+        with interruption() as interrupted, Progress(f"steps of {self.stage.name}", steps, enabled=shown) as progress:
+            progress.start_at(steps_before)
             for done, batch in enumerate(batches.since(steps_before), steps_before + 1):
                 self._step(done - 1, batch)
                 self.on_step()
-                bar.update()
+                progress.advance()
                 if done % self.stage.validate_every == 0 and done < steps:
                     self._validate(done, (time.monotonic() - began) / (done - steps_before))
                 stop, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * self.save_minutes)

@@ -6,15 +6,27 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from numpy.typing import ArrayLike
 
 from xsent import DataError, Hit, SentenceEncoder, cosine_similarity, say_nothing_close
 from xsent.cli import options
-from xsent.cli.terminal import plain, print_json, print_row
+from xsent.cli.rows import row_output
+from xsent.cli.terminal import plain
 from xsent.errors import require_extra
 from xsent_apps.notes.folder import INDEX, Notes
 from xsent_apps.notes.passages import headings_of, sentences_of
 from xsent_apps.notes.read import READERS, kind_of
 
+_COLUMNS = {"score": float, "place": str, "text": str, "context": str}
+_JSON_COLUMNS = {
+    "score": float,
+    "file": str,
+    "line": int,
+    "text": str,
+    "best": str,
+    "context": str,
+    "close": bool,
+}
 _NAMED = 8  # files that were skipped, or kinds of them
 _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
@@ -43,7 +55,7 @@ def notes(
     clean: options.CleanOption = False,
     threads: options.ThreadsOption = None,
     force: Annotated[bool, typer.Option("--force", help="Rebuild the index.")] = False,
-    as_json: options.JsonOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Search a folder of notes by meaning and by words: score, file and line, passage, and what is above it.
 
@@ -128,21 +140,26 @@ def _by_kind(files: Counter[str]) -> str:
 
 
 def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool) -> None:
-    """Print the hits; on a terminal the sentence of each that is nearest to the query is bold."""
-    if not (as_json or sys.stdout.isatty()):
-        for hit in hits:
-            print_row(f"{hit.score:.4f}", f"{hit.source}:{hit.line}", hit.text, hit.context)
+    """Print the hits as rows, or for people: the sentence of each that is nearest to the query is bold."""
+    if not as_json and not sys.stdout.isatty():
+        with row_output(None, _COLUMNS) as write:
+            for hit in hits:
+                write([hit.score, f"{hit.source}:{hit.line}", hit.text, hit.context])
         return
     vector = encoder.encode(query, on_long="split")
-    for hit in hits:
-        sentences = sentences_of(hit.text) or [hit.text]
-        best = sentences[int(cosine_similarity(vector, encoder.encode(sentences, on_long="split")).argmax())]
-        if as_json:
-            place = {"file": hit.source, "line": hit.line}
-            found = {"score": hit.score, **place, "text": hit.text, "best": best, "context": hit.context}
-            print_json({**found, "close": hit.close})
-            continue
+    best = [_nearest_sentence(hit.text, vector, encoder) for hit in hits]
+    if as_json:
+        with row_output(None, _JSON_COLUMNS, as_json=True) as write:
+            for hit, sentence in zip(hits, best, strict=True):
+                write([hit.score, hit.source, hit.line, hit.text, sentence, hit.context, hit.close])
+        return
+    for hit, sentence in zip(hits, best, strict=True):
         where = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
-        text = hit.text.replace(best, f"{_BOLD}{best}{_PLAIN}", 1)
-        headings = headings_of(hit.context)
-        typer.echo(f"{hit.score:.2f}  {_DIM}{where}  {headings}{_PLAIN}\n      {text}")
+        text = hit.text.replace(sentence, f"{_BOLD}{sentence}{_PLAIN}", 1)
+        typer.echo(f"{hit.score:.2f}  {_DIM}{where}  {headings_of(hit.context)}{_PLAIN}\n      {text}")
+
+
+def _nearest_sentence(text: str, vector: ArrayLike, encoder: SentenceEncoder) -> str:
+    """The sentence of a text that is nearest to the vector [D] of a query."""
+    sentences = sentences_of(text) or [text]
+    return sentences[int(cosine_similarity(vector, encoder.encode(sentences, on_long="split")).argmax())]

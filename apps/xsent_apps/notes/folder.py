@@ -6,9 +6,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from xsent import DataError, Document, FingerprintError, Hit, SearchIndex, SentenceEncoder, XsentError, update_index
+from xsent.errors import require_extra
 from xsent.files.atomic import as_write_error, recover, refuse_links
 from xsent_apps.notes.read import READERS, kind_of, read_passages
 
@@ -38,8 +40,11 @@ class Notes:
     def update(self, encoder: SentenceEncoder, *, force: bool = False, show_progress_bar: bool = False) -> int:
         """Index new and changed files and drop removed ones; return how many these are.
 
-        After a kill, the next update does the rest. Raises DataError if the index, or something in it, is a link.
+        After a kill, the next update does the rest. Raises DataError if the index, or something in it, is a link, and
+        MissingExtraError without sentencex, which cuts long passages.
         """
+        with require_extra("apps"):  # now, not at the first long passage of each file
+            import_module("sentencex")
         self._begin()
         refuse_links(self.index)
         recover(self.index)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import format_table, print_result, row_output
+from xsent.cli.rows import row_output
+from xsent.cli.terminal import format_table, print_report, print_result
 from xsent.files.tables import TextSource, place_of, read_pairs
 from xsent.progress import Progress, known_total
 
@@ -112,7 +113,7 @@ def predict(
         typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never; default: as fitted."),
     ] = None,
     force: options.ForceOption = False,
-    as_json: options.JsonOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Print label, probability and text of every line, in constant memory; with --id the id comes first.
 
@@ -124,7 +125,7 @@ def predict(
 
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
-    _put_labels(classifier, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
+    _write_labels(classifier, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
 
 
 @app.command(
@@ -152,7 +153,7 @@ def evaluate(
     ] = None,
     balanced: BalancedOption = False,
     seeds: Annotated[int, typer.Option(min=1, help="Heads a training set.")] = 5,
-    as_json: options.JsonOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Measure accuracy within and across languages over five seeds, and what is unknown, with a confusion table.
 
@@ -175,8 +176,7 @@ def evaluate(
     sets = [{name: read_examples(path, names, quotes=False) for name, path in side.items()} for side in files]
     weight: ClassWeight | None = "balanced" if balanced else None
     labels, cells = transfer(encoder, *sets, seeds=seeds, class_weight=weight)
-    report = {"model": str(model or "built-in"), "fingerprint": getattr(encoder, "fingerprint", None)}
-    report |= {"labels": labels, "rows": [cell.row() for cell in cells], "note": SEEDS_NOTE}
+    facts = {"model": str(model or "built-in"), "fingerprint": getattr(encoder, "fingerprint", None), "labels": labels}
     accuracies = format_table(accuracy_rows(cells))
     confusion = format_table(confusion_rows(labels, cells))
     unknown = unknown_rows(cells)
@@ -185,7 +185,7 @@ def evaluate(
         f"Accuracy in %, mean and deviation of {seeds} seeds:\n{accuracies}\n\n{limit if unknown else ''}"
         f"Where the examples of a label went, in %, over all of these tests:\n{confusion}\n\n{SEEDS_NOTE}"
     )
-    print_result(report, text, as_json=as_json)
+    print_report([cell.row() for cell in cells], facts, text, as_json=as_json)
 
 
 @app.command(
@@ -213,7 +213,7 @@ def zero_shot(
         float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never.")
     ] = None,
     force: options.ForceOption = False,
-    as_json: options.JsonOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Print label, probability and text of every line without training: labels are described in words.
 
@@ -234,7 +234,7 @@ def zero_shot(
         examples=None if known is None else known.encode(encoder),
         example_labels=() if known is None else known.labels,
     )
-    _put_labels(made, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
+    _write_labels(made, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
     if head is not None:
         made.save(head, force=force)
         typer.echo(f"{head}: {len(made.labels)} labels from descriptions and {made.examples:,} examples", err=True)
@@ -244,7 +244,7 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else options.split_names(text)
 
 
-def _put_labels(
+def _write_labels(
     head: "LinearClassifier",
     encoder: "SentenceEncoder",
     source: TextSource,

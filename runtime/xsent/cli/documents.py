@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import print_json, print_result, print_row
+from xsent.cli.rows import row_output
+from xsent.cli.terminal import print_result
 from xsent.errors import DataError
 from xsent.files.atomic import file_exists_error
 
@@ -139,7 +140,9 @@ def align(
     recall: Annotated[
         bool, typer.Option("--recall", help="Documents of the same name are translations: print how many were found.")
     ] = False,
-    as_json: options.JsonOption = False,
+    output: options.RowsOption = None,
+    force: options.ForceOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Find documents that are translations: score and names with tabs between, one to one, the best pair first.
 
@@ -151,6 +154,7 @@ def align(
     codes = options.split_names(languages)
     if len(codes) != 2 or codes[0] == codes[1]:
         raise ValueError(f"--languages {languages}: expected two different codes with a comma between, such as en,fr")
+    output_rows = row_output(output, {"score": float, "a": str, "b": str}, as_json=as_json, force=force)
     corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}
     gold = _same_names(corpora) if recall else set()
     encoder = _document_encoder(model, layers, threads, fitted, corpora, rank, weights)
@@ -158,12 +162,9 @@ def align(
     pairs = bitext.align_documents(left, right, margin=margin, k=k)
     found = bitext.recall(pairs, gold) if recall else None
     left_names, right_names = (list(corpora[code]) for code in codes)
-    if as_json:
-        rows = [{"score": pair.score, "a": left_names[pair.a], "b": right_names[pair.b]} for pair in pairs]
-        print_json({"pairs": rows} | ({"recall": found} if recall else {}))
-        return
-    for pair in pairs:
-        print_row(f"{pair.score:.6f}", left_names[pair.a], right_names[pair.b])
+    with output_rows as write:
+        for pair in pairs:
+            write([pair.score, left_names[pair.a], right_names[pair.b]])
     if recall:
         typer.echo(f"recall {found:.1f} % of {len(gold):,} true pairs", err=True)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import format_table, print_result
+from xsent.cli.terminal import format_table, print_report
 from xsent.errors import DataError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _add_command(task: str, summary: str, example: str) -> None:
         languages: LanguagesOption = None,
         precision: options.PrecisionOption = "float32",
         truncate_dim: options.TruncateOption = None,
-        as_json: options.JsonOption = False,
+        as_json: options.JsonLinesOption = False,
     ) -> None:
         from xsent.evaluation import PROTOCOLS, as_stored
         from xsent.open_model import open_model
@@ -110,7 +110,7 @@ def compare_spaces(
         typer.Option("--space", help="Its space, one that xsent info names; default: the only one."),
     ] = None,
     languages: LanguagesOption = None,
-    as_json: options.JsonOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Another model's space: P@1 between its English and this one's translations, and how near both are."""
     from xsent.encoder import SentenceEncoder
@@ -139,5 +139,5 @@ def _codes(languages: str | None) -> list[str] | None:
 
 def _report(result: "Evaluation", encoder: "SupportsEncode", about: Mapping[str, object], as_json: bool) -> None:
     rows = result.rows()
-    report = {**about, "fingerprint": getattr(encoder, "fingerprint", None), "rows": rows, "note": result.note}
-    print_result(report, f"{format_table(rows)}\n{result.note}", as_json=as_json)
+    facts = {**about, "fingerprint": getattr(encoder, "fingerprint", None)}
+    print_report(rows, facts, f"{format_table(rows)}\n{result.note}", as_json=as_json)

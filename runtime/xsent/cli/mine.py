@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import format_table, row_output
+from xsent.cli.rows import asks_json, row_output
+from xsent.cli.terminal import format_table
 from xsent.errors import DataError
 from xsent.files.tables import TextSource, place_of, read_pairs
 from xsent.progress import Progress
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder
     from xsent.files.vectors import VectorFile
     from xsent.similarity import Ints
-
-JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
 
 def mine(
@@ -51,7 +50,7 @@ def mine(
     output: options.RowsOption = None,
     threads: options.ThreadsOption = None,
     force: options.ForceOption = False,
-    as_json: JsonLinesOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Find translations in two texts: score, source and target with tabs between, the best pair first.
 
@@ -65,7 +64,7 @@ def mine(
         raise DataError("standard input can be read once: only one of SRC and TRG may be -")
     kind = int if id is None else str
     columns = {"score": float, "source": str, "target": str}
-    if id is not None or output is not None or as_json:
+    if id is not None or asks_json(output, as_json):
         name = "line" if id is None else "id"
         columns |= {f"source_{name}": kind, f"target_{name}": kind}
     output_rows = row_output(output, columns, as_json=as_json, force=force)
@@ -90,7 +89,7 @@ def mine(
     with output_rows as write:
         for score, i, j in zip(kept.scores, kept.src.tolist(), kept.trg.tolist(), strict=True):
             source, target = texts[0][i], texts[1][j]
-            row = [*_pair(score, source, target, output), place_of(source, i + 1), place_of(target, j + 1)]
+            row = [score, source, target, place_of(source, i + 1), place_of(target, j + 1)]
             write(row[: len(columns)])
     typer.echo(f"{len(kept):,} pairs of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
 
@@ -111,7 +110,7 @@ def score(
     output: options.RowsOption = None,
     threads: options.ThreadsOption = None,
     force: options.ForceOption = False,
-    as_json: JsonLinesOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Score given pairs: score, source and target with tabs between, in the order given; with --id the id is last.
 
@@ -141,7 +140,7 @@ def score(
         advice = calibrate(scores[full], wrong, precision)
     with output_rows as write:
         for value, (source, target) in zip(scores, given, strict=True):
-            write([*_pair(value, source, target, output), place_of(source, 0)][: len(columns)])
+            write([value, source, target, place_of(source, 0)][: len(columns)])
     if advice is not None:
         reach = f"{advice.accepted:,} of {advice.pairs:,} pairs reach it"
         correct = f"an estimated {100 * advice.precision:.1f}% of them right"
@@ -172,7 +171,7 @@ def duplicates(
     output: options.RowsOption = None,
     threads: options.ThreadsOption = None,
     force: options.ForceOption = False,
-    as_json: JsonLinesOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Find lines that mean the same, in any of the model's languages: number of the group, line or id, and text.
 
@@ -229,11 +228,10 @@ def cluster(
     smallest: Annotated[int, typer.Option(min=1, help="Texts of the smallest cluster.")] = 5,
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
-    clean: options.CleanOption = False,
     vectors: options.VectorsOption = None,
     threads: options.ThreadsOption = None,
     force: options.ForceOption = False,
-    as_json: JsonLinesOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Group texts by their subjects, in any of the model's languages: cluster, its name, line or id, and text.
 
@@ -249,7 +247,7 @@ def cluster(
     columns = {"cluster": int, "name": str, place: kind, "text": str}
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     read = TextSource(texts, column, id).read()
-    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
+    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads)
     (given,) = vectors_of([strip_boilerplate(read)], [vectors], open_encoder, on_long="split")
     found = clusters.cluster(given.rows, number, texts=read, threshold=threshold, smallest=smallest)
     names = name_clusters(found, read)
@@ -265,13 +263,6 @@ def cluster(
         typer.echo(format_table(listed), err=True)
     none = len(read) - sum(name.size for name in names)
     typer.echo(f"{len(names):,} clusters of {len(read):,} texts; {none:,} belong{'s' * (none == 1)} to none", err=True)
-
-
-def _pair(score: float, source: str, target: str, output: Path | None) -> list[object]:
-    """The fields of a pair: printed, a tab becomes a space and the score is as short as it can be."""
-    if output is not None:
-        return [float(score), source, target]
-    return [score, source.replace("\t", " "), target.replace("\t", " ")]
 
 
 def _of_both(name: str | None) -> list[str | None]:

@@ -48,6 +48,8 @@ CleanOption = Annotated[
         "tags, Markdown, addresses, emoji, broken encodings.",
     ),
 ]
+# The options of commands whose results are rows: what is read (ColumnOption or PairColumnsOption, IdOption), and what
+# is written (RowsOption, JsonLinesOption).
 ColumnOption = Annotated[
     str | None,
     typer.Option("--column", metavar="NAME", help="The column with the texts of a CSV, JSON Lines or Parquet file."),
@@ -60,9 +62,9 @@ IdOption = Annotated[
     str | None, typer.Option("--id", metavar="NAME", help="The column with the ids of the rows; results name them.")
 ]
 RowsOption = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="A new .csv, .tsv, .jsonl or .parquet file; default: standard output."),
+    Path | None, typer.Option("--output", "-o", help="A new .tsv or .jsonl file; default: standard output.")
 ]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per row.")]
 VectorsOption = Annotated[
     Path | None, typer.Option(help="Vectors of the texts by xsent encode; default: they are made.")
 ]

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import print_json, row_output
+from xsent.cli.rows import asks_json, row_output
 
 if TYPE_CHECKING:
     from xsent.search.index import Hit
 
 _QUERIES = 256  # searched at once, in one pass over the vectors
+_COLUMNS: dict[str, type] = {"score": float, "place": str, "text": str}
+_JSON_COLUMNS: dict[str, type] = {"score": float, "line": int, "id": str, "text": str, "close": bool}
 
 
 def index(
@@ -80,13 +82,12 @@ def search(
     output: options.RowsOption = None,
     threads: options.ThreadsOption = None,
     force: options.ForceOption = False,
-    as_json: options.JsonOption = False,
+    as_json: options.JsonLinesOption = False,
 ) -> None:
     """Print the nearest lines, by meaning and by words, best first: score, line number or id, and text.
 
-    The score is the cosine and up to 0.5 for words; a file of vectors is searched by meaning alone. With queries from a
-    file, the number or id of the query comes first. With --json, an object for every query. A query that begins with -
-    stands after --.
+    The score is the cosine plus up to 0.5 for shared words; a file of vectors is searched by meaning only. With queries
+    from a file, the number or id of the query comes first. Put -- before a query that starts with a dash.
     """
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
@@ -104,21 +105,18 @@ def search(
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     texts = TextSource(source, column, id) if source else [query or ""]
     name = ""
-    first: dict[str, type] = {"query": str} if source else {}
-    columns = {**first, "score": float, "line": int, "id": str, "text": str}
+    as_json = asks_json(output, as_json)
+    columns = {**({"query": str} if source else {}), **(_JSON_COLUMNS if as_json else _COLUMNS)}
     with row_output(output, columns, as_json=as_json, force=force) as write:
-        for name, text, hits in _answers(texts, partial(find, encoder, k=k, least=least, space=space)):
+        for name, hits in _answers(texts, partial(find, encoder, k=k, least=least, space=space)):
             if nothing := say_nothing_close(hits):
                 typer.echo(f"Query {name}: {nothing}" if source else nothing, err=True)
-            if as_json:
-                print_json({"query": text, "hits": list(map(_for_json, hits))})
-                continue
             for hit in hits:
-                place = [hit.line, hit.id] if output else [hit.id or hit.line]
-                write([*([name] if source else []), hit.score, *place, hit.text])
+                place = [hit.line, hit.id or None, hit.text, hit.close] if as_json else [hit.id or hit.line, hit.text]
+                write([*([name] if source else []), hit.score, *place])
         if not name:
             raise DataError(f"{source}: empty; expected one query a line")
-        if not (source or hits or as_json):
+        if not (source or hits):
             reason = "it has no lines" if least is None else f"no line has a score of {least} or more; lower --least"
             raise DataError(f"{index}: {reason}")
 
@@ -137,20 +135,12 @@ def _finder(place: Path, words: bool) -> "Callable[..., list[list[Hit]]]":
     return partial(index.search, words=words)
 
 
-def _answers(
-    texts: Iterable[str], find: "Callable[[list[str]], list[list[Hit]]]"
-) -> "Iterator[tuple[str, str, list[Hit]]]":
-    """Yield the number or id of each query, the query and its hits."""
+def _answers(texts: Iterable[str], find: "Callable[[list[str]], list[list[Hit]]]") -> "Iterator[tuple[str, list[Hit]]]":
+    """Yield the number or id of each query, and its hits."""
     from xsent.files.tables import place_of
 
     numbered = enumerate(texts, 1)
     while batch := list(islice(numbered, _QUERIES)):
         found = find([text for _, text in batch])
         for (number, text), hits in zip(batch, found, strict=True):
-            yield str(place_of(text, number)), text, hits
-
-
-def _for_json(hit: "Hit") -> dict[str, object]:
-    """What is said of a hit; an id only where there is one."""
-    found = {"score": hit.score, "line": hit.line, "text": hit.text, "close": hit.close}
-    return found | ({"id": hit.id} if hit.id else {})
+            yield str(place_of(text, number)), hits

@@ -1,4 +1,4 @@
-"""The terminal side of a command: how it starts and ends, and its results.
+"""The terminal side of a command: how it starts and ends, its results and its tables.
 
 `main` is the entry point of all four programs. It imports their command lines itself, so that Ctrl-C is one line of
 error also while they are imported.
@@ -6,13 +6,12 @@ error also while they are imported.
 
 import json
 import os
-import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
+from unicodedata import east_asian_width
 
 from xsent.errors import XsentError
 
@@ -20,11 +19,6 @@ FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 
 _LONG = 1000  # characters shown of the beginning of a long error, and of its end
-
-WriteRow = Callable[[Sequence[object]], None]
-
-_BREAKS = re.compile(r"\s*\n\s*")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters that a terminal would execute
 
 
 def main(module: str = "xsent.cli.main") -> None:
@@ -96,63 +90,25 @@ def print_result(result: Mapping[str, object], text: str, *, as_json: bool) -> N
         sys.stdout.write(f"{text}\n")
 
 
-def print_row(*fields: str) -> None:
-    """Print fields with tabs between; line breaks become spaces. On a terminal, control characters are escaped."""
-    fields = tuple(_BREAKS.sub(" ", field) for field in fields)
-    if sys.stdout.isatty():
-        fields = tuple(_CONTROL.sub(lambda found: ascii(found[0])[1:-1], field) for field in fields)
-    sys.stdout.write("\t".join(fields) + "\n")
-
-
-def row_output(
-    path: Path | None, columns: Mapping[str, type], *, as_json: bool = False, force: bool = False
-) -> AbstractContextManager[WriteRow]:
-    """Where the rows of a result go: entered, it yields a function that prints or writes the fields of one.
-
-    Ask for it before the work: what cannot be written is refused here.
-
-    Args:
-        path: A table to write, see `xsent.files.tables.table_file`; None prints the fields with tabs between.
-        columns: The names and types of the fields.
-        as_json: Print objects instead.
-        force: Replace an existing table.
-    """
-    from xsent.files.tables import check_table, to_fields
-
-    if path is None:
-        return nullcontext(lambda row: print_json(to_fields(columns, row)) if as_json else print_row(*map(_shown, row)))
+def print_report(
+    rows: Iterable[Mapping[str, object]], facts: Mapping[str, object], text: str, *, as_json: bool
+) -> None:
+    """Print the rows of a measurement: as a line of JSON for each, with the facts of all, or as text for people."""
     if as_json:
-        raise ValueError(f"--json prints and --output {path} writes: give one of them; a .jsonl file is JSON too")
-    check_table(path, force=force)
-    return _written_rows(path, columns, force)
-
-
-@contextmanager
-def _written_rows(path: Path, columns: Mapping[str, type], force: bool) -> Iterator[WriteRow]:
-    from xsent.files.tables import table_file
-
-    count = 0
-    with table_file(path, columns, force=force) as write:
-
-        def write_row(row: Sequence[object]) -> None:
-            nonlocal count
-            write(row)
-            count += 1
-
-        yield write_row
-    sys.stderr.write(f"{path}: {count:,} rows\n")
-
-
-def _shown(value: object) -> str:
-    """A field as people read it; one that is missing is empty."""
-    if value is None:
-        return ""
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+        for row in rows:
+            print_json({**facts, **row})
+    else:
+        sys.stdout.write(f"{text}\n")
 
 
 def print_json(content: object) -> None:
     """Print a line of JSON."""
-    sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
+    sys.stdout.write(f"{to_json_line(content)}\n")
+
+
+def to_json_line(content: object) -> str:
+    """JSON on one line, without its end."""
+    return json.dumps(content, ensure_ascii=False)
 
 
 def format_facts(facts: Mapping[str, object]) -> str:
@@ -171,18 +127,47 @@ def format_table(rows: Sequence[Mapping[str, object]]) -> str:
     Floats have one decimal, or four in a column whose values are between -1 and 1.
     """
     names = dict.fromkeys(name for row in rows for name in row)  # in order of appearance
-    columns = [_column(name, [row.get(name, "") for row in rows]) for name in names]
-    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+    columns = [[row.get(name, "") for row in rows] for name in names]
+    named = zip(names, columns, strict=True)
+    lines = [*zip(*([plain(name), *_cells(values)] for name, values in named), strict=True)]
+    right = {place for place, values in enumerate(columns) if any(isinstance(value, int | float) for value in values)}
+    return align_cells(lines, right)
 
 
-def _column(name: str, values: Sequence[object]) -> list[str]:
-    """The heading and the values, all of one width."""
+def _cells(values: Sequence[object]) -> list[str]:
+    """The values of a column as text."""
     decimals = 4 if all(abs(value) <= 1 for value in values if isinstance(value, float)) else 1
-    cells = [plain(name)]
-    for value in values:
+
+    def cell(value: object) -> str:
         if isinstance(value, float):
-            cells.append(f"{value:.{decimals}f}")
-        else:
-            cells.append(f"{value:,}" if isinstance(value, int) else plain(value))
-    side = ">" if any(isinstance(value, int | float) for value in values) else "<"
-    return [f"{cell:{side}{max(map(len, cells))}}" for cell in cells]
+            return f"{value:.{decimals}f}"
+        return f"{value:,}" if isinstance(value, int) else plain(value)
+
+    return [*map(cell, values)]
+
+
+def align_cells(lines: Sequence[Sequence[str]], right: Collection[int], *, widest: int | None = None) -> str:
+    """Lines of cells as text with aligned columns, those in `right` to the right; no cell is cut.
+
+    Cells longer than `widest` do not widen their column.
+    """
+    widths = [max(map(_width, cells)) for cells in zip(*lines, strict=True)]
+    if widest is not None:
+        widths = [min(width, widest) for width in widths]
+    padded = []
+    for line in lines:
+        gaps = [" " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)]
+        cells = enumerate(zip(line, gaps, strict=True))
+        padded.append("  ".join(gap + cell if place in right else cell + gap for place, (cell, gap) in cells).rstrip())
+    return "\n".join(padded)
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that a text takes; Chinese and Japanese characters take two."""
+    return len(text) + sum(east_asian_width(letter) in "WF" for letter in text)
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, with the first column aligned left and the others right."""
+    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

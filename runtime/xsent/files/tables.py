@@ -1,19 +1,17 @@
-"""Tables of texts, read and written row by row: CSV with commas, semicolons or tabs, JSON Lines, and Parquet."""
+"""Tables of texts, read row by row: CSV with commas, semicolons or tabs, JSON Lines, and Parquet."""
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any, cast
+from typing import Any
 
 from xsent.errors import DataError, require_extra
-from xsent.files.atomic import as_data_error, atomic_file, file_exists_error
+from xsent.files.atomic import as_data_error
 from xsent.files.text import (
     LONGEST,
     decoded_lines,
@@ -25,12 +23,9 @@ from xsent.files.text import (
     unpacked_name,
 )
 
-WRITTEN = (".csv", ".tsv", ".jsonl", ".parquet")  # endings of tables that are written
-_TABLES = (*WRITTEN, ".ndjson")  # and of those that are read
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _HEAD = 100  # lines from which the form of a CSV is told
 _BATCH = 1024  # rows of Parquet that are held at once
-
-Row = Sequence[object]
 
 
 class Text(str):
@@ -277,71 +272,3 @@ def import_pyarrow() -> ModuleType:
         arrow = import_module("pyarrow")
         import_module("pyarrow.parquet")
     return arrow
-
-
-def check_table(path: Path, *, force: bool) -> None:
-    """Raises ValueError if a table cannot have this name, FileExistsError if there is one and not `force`."""
-    if path.suffix not in WRITTEN:
-        raise ValueError(f"{path}: expected a name that ends in {' or '.join(WRITTEN)}")
-    if path.suffix == ".parquet":
-        import_pyarrow()
-    if path.exists() and not force:
-        raise file_exists_error(path)
-
-
-@contextmanager
-def table_file(path: Path, columns: Mapping[str, type], *, force: bool = False) -> Iterator[Callable[[Row], object]]:
-    """Write a table that appears once it is complete; yields a function that writes a row.
-
-    It holds texts, so only its owner may read a new one.
-
-    Args:
-        path: The file; its ending is one of `WRITTEN`.
-        columns: Their names, and the types of their values: str, int or float; None is an empty field.
-        force: Replace an existing file.
-    """
-    check_table(path, force=force)
-    with atomic_file(path, private=True) as file:
-        if path.suffix == ".parquet":
-            with _parquet_writer(file, columns) as write:
-                yield write
-            return
-        text = TextIOWrapper(cast(Any, file), "utf-8", newline="")
-        try:
-            if path.suffix == ".jsonl":
-                yield lambda row: text.write(f"{json.dumps(to_fields(columns, row), ensure_ascii=False)}\n")
-            else:
-                writer = csv.writer(text, delimiter="\t" if path.suffix == ".tsv" else ",", lineterminator="\n")
-                writer.writerow(columns)
-                # Seven digits, as many as were computed.
-                yield lambda row: writer.writerow(f"{one:.7g}" if isinstance(one, float) else one for one in row)
-        finally:
-            text.detach()  # or it would close the file
-
-
-def to_fields(columns: Mapping[str, type], row: Row) -> dict[str, object]:
-    """The fields of a row by their names, of the types of the columns."""
-    named = zip(columns.items(), row, strict=True)
-    return {name: None if value is None else kind(value) for (name, kind), value in named}
-
-
-@contextmanager
-def _parquet_writer(file: IO[bytes], columns: Mapping[str, type]) -> Iterator[Callable[[Row], None]]:
-    arrow = import_pyarrow()
-    types = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
-    schema = arrow.schema([(name, types[kind]) for name, kind in columns.items()])
-    rows: list[dict[str, object]] = []
-
-    def write(row: Row) -> None:
-        rows.append(to_fields(columns, row))
-        if len(rows) == _BATCH:
-            flush()
-
-    def flush() -> None:
-        if rows:
-            opened.write_batch(arrow.RecordBatch.from_pylist(rows, schema=schema))
-            rows.clear()
-
-    with arrow.parquet.ParquetWriter(file, schema, compression="zstd") as opened:
-        yield write
-        flush()

@@ -17,10 +17,10 @@ from lightning_fabric.utilities import move_data_to_device
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader
-from tqdm import tqdm
 
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file, sweep
+from xsent.progress import Progress
 from xsent_train.checkpoint import read_about
 from xsent_train.data.augmentation import Spellings, Swaps
 from xsent_train.data.corpus import Corpus, Pair, without_translation
@@ -403,12 +403,14 @@ def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, seed: int) -
         empty = torch.bincount(assigned, minlength=len(centroids)) == 0
         centroids = F.normalize(torch.where(empty[:, None], centroids, sums), dim=1)
     centroids = chained(centroids)
-    for start in tqdm(range(0, len(store), CHUNK), desc="clusters", unit="chunk", disable=None):
-        numbers = np.zeros(min(CHUNK, len(store) - start), np.uint16)
-        rows = drawn[slice(*np.searchsorted(drawn, [start, start + CHUNK]))]
-        found = nearest_centroid(english_means(store, encoder, rows) - common, centroids)
-        numbers[rows - start] = found.cpu().numpy()
-        yield numbers
+    with Progress("pairs in clusters", len(store)) as progress:
+        for start in range(0, len(store), CHUNK):
+            numbers = np.zeros(min(CHUNK, len(store) - start), np.uint16)
+            rows = drawn[slice(*np.searchsorted(drawn, [start, start + CHUNK]))]
+            found = nearest_centroid(english_means(store, encoder, rows) - common, centroids)
+            numbers[rows - start] = found.cpu().numpy()
+            yield numbers
+            progress.advance(len(numbers))
     logger.info("%d pairs in %d clusters", len(drawn), len(centroids))
 
 

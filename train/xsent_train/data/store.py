@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_folder, read_json, remove_folder, to_json
+from xsent.similarity import release_pages
 from xsent_train.data.corpus import L, chunks
 from xsent_train.data.sampling import Cell
 from xsent_train.tokens import Tokens, open_tokenizer
@@ -50,7 +51,6 @@ class Store:
             self.key: str = about["key"]
             self.cells: list[Cell] = [(source, language) for source, language, _ in about["cells"]]
             sizes = [size for _, _, size in about["cells"]]
-            self._maps: list[mmap.mmap] = []
             wide = (path / "ids.u32").exists()
             self._ids = self._map(path / "ids.u32", np.uint32) if wide else self._map(path / "ids.u16", np.uint16)
             self._ends = self._map(path / "ends.u64", np.uint64)
@@ -134,13 +134,13 @@ class Store:
 
     def release_pages(self) -> None:
         """Release the mapped pages that were read, so that they stop counting toward this process's memory."""
-        for pages in self._maps:
-            pages.madvise(mmap.MADV_DONTNEED)
+        for array in (self._ids, self._ends, self._rows, self.group, self.score):
+            if array is not None:
+                release_pages(array)
 
     def _map(self, path: Path, kind: type[N]) -> NDArray[N]:
         with open(path, "rb") as file:
-            self._maps.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return np.frombuffer(self._maps[-1], kind)
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), kind)
 
     def _spans(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         ends = self._ends[sentences].astype(np.int64)

@@ -17,11 +17,11 @@ from typing import TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, open_to_write, read_json, sync, to_json
-from xsent.similarity import Floats
+from xsent.progress import Progress
+from xsent.similarity import Floats, release_pages
 from xsent_train.data.corpus import Pair
 from xsent_train.data.store import chosen_pairs
 from xsent_train.teacher.open import Teaches
@@ -73,7 +73,7 @@ class TeacherVectors:
             return np.empty((0, self.dim), np.float32)
         all_vectors = np.frombuffer(self._pages, np.float16, self._count * self.dim).reshape(-1, self.dim)
         vectors = all_vectors[self._order[self._places(keys)]]
-        self._pages.madvise(mmap.MADV_DONTNEED)  # in memory the pages would add up to the whole file
+        release_pages(all_vectors)  # in memory the pages would add up to the whole file
         wide: Floats = torch.from_numpy(vectors).float().numpy()  # NumPy takes several times as long
         return wide
 
@@ -134,7 +134,8 @@ def teacher_vectors(
     there = len(needed) - len(missing)
     logger.info("%s: has %d vectors; the teacher encodes %d more", vectors.path, there, len(missing))
     chosen = chosen_pairs(pairs, missing)
-    with tqdm(total=len(needed), initial=there, desc="teacher", unit="pair", disable=None) as bar:
+    with Progress("pairs encoded by the teacher", len(needed)) as progress:
+        progress.start_at(there)
         for start in range(0, len(missing), BATCH):
             numbers = missing[start : start + BATCH]
             batch = list(islice(chosen, len(numbers)))
@@ -144,6 +145,6 @@ def teacher_vectors(
             for first in range(0, len(batch), CHUNK):
                 here = slice(first, first + CHUNK)
                 made[here] = teacher.targets(batch[here])
-                bar.update(len(batch[here]))
+                progress.advance(len(batch[here]))
             vectors.add(numbers, made)
     return vectors
