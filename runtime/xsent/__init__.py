@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from xsent.search.documents import update_index as update_index
     from xsent.search.index import Hit as Hit
     from xsent.search.index import SearchIndex as SearchIndex
+    from xsent.search.index import no_match_message as no_match_message
     from xsent.search.index import say_nothing_close as say_nothing_close
     from xsent.search.index import semantic_search as semantic_search
     from xsent.search.lines import build_index as build_index
@@ -67,13 +68,13 @@ _NAMES = {  # by module
     "mining.margin": "margin_scores",
     "mining.names": "ClusterName name_clusters",
     "mining.paraphrases": "group_pairs mine_paraphrases paraphrase_mining",
-    "search.index": "Hit SearchIndex say_nothing_close semantic_search",
+    "search.index": "Hit SearchIndex no_match_message say_nothing_close semantic_search",
     "search.documents": "update_index",
     "search.lines": "build_index extend_index",
     "search.writer": "Document",
     "similarity": "cos_sim cosine_similarity nearest",
 }
-# Names of sentence-transformers whose functions work otherwise here.
+# Names from sentence-transformers, and what to use here instead.
 _INSTEAD = {
     "SentenceTransformer": "SentenceEncoder",
     "community_detection": "group_pairs of the pairs that mine_paraphrases finds",

@@ -25,7 +25,7 @@ GRAPH = "model.onnx"
 TABLE = "embeddings.bin"
 WEIGHTS = "weights.bin"
 
-# Fields of the manifest that change vectors, beside the files and the network.
+# Fields of the manifest that affect vectors, besides the files and the network.
 _IDENTITY = ("format_version", "dim", "num_layers", "pooling", "normalisation", "precision", "max_length")
 _WEIGHT_TYPES = ("float32", "float16", "int8", "uint8")
 _LONGEST_NAME = 255  # bytes of a file name in the folder; most systems allow no more
@@ -37,14 +37,14 @@ Size = Annotated[int, 1]
 
 
 class FileEntry(NamedTuple):
-    """What the manifest says about one file."""
+    """A file's entry in the manifest."""
 
     sha256: str  # checksum in hex
     bytes: Count  # size
 
 
 class Golden(NamedTuple):
-    """Sentences and the vectors that a healthy bundle gives them."""
+    """Sentences and the vectors that an intact bundle gives them."""
 
     sentences: tuple[str, ...]  # n sentences
     vectors: tuple[tuple[float, ...], ...]  # their vectors [n, dim], of length 1
@@ -57,7 +57,7 @@ class Golden(NamedTuple):
 
 
 class TensorEntry(NamedTuple):
-    """Where the numbers of one weight are."""
+    """The location of one weight's numbers."""
 
     file: str  # name of the file in the manifest
     offset: Count  # bytes before the first number
@@ -68,16 +68,16 @@ class TensorEntry(NamedTuple):
 class Network(NamedTuple):
     """The encoder for backends that do not read its graph."""
 
-    heads: Size  # attention heads of a layer
+    heads: Size  # attention heads per layer
     activation: str  # of the feed-forward block: "gelu" or "silu"
-    norm_eps: float  # what layer norms add to a variance
-    first: Count  # piece that the layers see before every sentence
-    last: Count  # piece that they see behind it
+    norm_eps: float  # added to the variance in layer norms
+    first: Count  # piece that is added before every sentence
+    last: Count  # piece that is added after it
     tensors: dict[str, TensorEntry]  # every weight, by its name in the graph
 
 
 class Trained(NamedTuple):
-    """Prefix sizes and depths that were trained, so that each can be exported on its own."""
+    """Prefix sizes and depths that were trained, so that each can be exported by itself."""
 
     prefixes: tuple[int, ...] = ()
     layers: tuple[int, ...] = ()
@@ -85,7 +85,7 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a bundle says about itself."""
+    """The content of a bundle's manifest."""
 
     format_version: Size  # version of the folder layout
     name: str  # name of the model
@@ -94,15 +94,15 @@ class Manifest:
     dim: Size  # length of a sentence vector (D)
     num_layers: Count  # layers above the token table; 0 is the static encoder
     vocab_size: Size  # rows of the token table (V)
-    max_length: Size  # longest sentence in tokens, the first and the last one not counted
-    pooling: str  # how tokens become a sentence: "mean", or "attention" where readouts weigh them
+    max_length: Size  # longest sentence in tokens, without the first and the last one
+    pooling: str  # how tokens become a sentence: "mean", or "attention" where readouts weight them
     normalisation: str  # text normalisation inside the SentencePiece model
     precision: str  # of the weights: "int8", "int4-table" or "float32"
-    target: str  # CPUs that the layers' weights are made for: "portable", "vnni" or "arm64"
+    target: str  # CPUs that the layers' weights are prepared for: "portable", "vnni" or "arm64"
     files: dict[str, FileEntry]  # every file of the folder except the manifest, by relative path
     fingerprint: str  # identity of the vector space, see `compute_fingerprint`
     golden: Golden  # sentences with their vectors
-    parity: dict[str, Any]  # what export measured against the trained encoder
+    parity: dict[str, Any]  # the export's measurements against the trained encoder
     network: Network  # the layers and where their weights are
     trained: Trained  # the smaller models that can be exported from it
     space: str | None  # another model whose vectors can be compared with its own; None for a space of its own
@@ -119,7 +119,7 @@ class Bundle(Manifest):
 
     @classmethod
     def open(cls, path: str | Path, layers: int | None = None) -> "Bundle":
-        """Read and check a folder, for one of its depths; None is all its layers.
+        """Read and check a folder, for one of its depths; None means all layers.
 
         Raises BundleError if the folder is missing, damaged, of an unknown version or without that depth.
         """
@@ -129,7 +129,7 @@ class Bundle(Manifest):
         layers = manifest.num_layers if layers is None else whole_number("layers", layers, 0)
         if layers not in manifest.depths:
             *others, last = map(str, manifest.depths)
-            known = f"depths {', '.join(others)} and {last}" if others else f"depth {last} alone"
+            known = f"depths {', '.join(others)} and {last}" if others else f"only depth {last}"
             raise BundleError(f"{path}: has {known}; layers={layers} is not among them")
         bundle = cls(path=path, layers=layers, **vars(manifest))
         bundle._check_files()
@@ -163,14 +163,14 @@ class Bundle(Manifest):
 
         "b476b7360b3624eb" of all layers, "b476b7360b3624eb.2" of two layers, "b476b7360b3624eb@all-MiniLM-L6-v2" or
         "b476b7360b3624eb@all-MiniLM-L6-v2.2" mapped. The part before the depth is the space, see `same_space`. Vectors
-        that already lie in the space named need no mapping. Raises ValueError if there is no such space.
+        that are already in that space need no mapping. Raises ValueError if there is no such space.
         """
         mapped = f"@{space}" if self.matrix_into(space) else ""
         depth = f".{self.layers}" if self.layers != self.num_layers else ""
         return f"{self.fingerprint}{mapped}{depth}"
 
     def matrix_into(self, space: str | None) -> str | None:
-        """The weight that maps vectors into another model's space; None where vectors already lie in it.
+        """The weight that maps vectors into another model's space; None if they are already in it.
 
         Raises ValueError if there is no such space.
         """
@@ -178,12 +178,12 @@ class Bundle(Manifest):
         if space is None or space in own:
             return None
         if not own and not self.spaces:
-            raise ValueError(f"space = {space!r:.80}: {self.path} has no other model's space; leave it out")
+            raise ValueError(f"space = {space!r:.80}: {self.path} cannot map into another model's space; omit it")
         check_choice("space", space, [*own[:1], *self.spaces])
         return f"space.{space}"
 
     def mapped(self, weight: str) -> "NDArray[Any]":
-        """A weight, by its name in the graph, mapped from the disk: only the rows that are used are read."""
+        """A weight, by its name in the graph, memory-mapped: only the rows that are used are read."""
         import numpy as np  # here, not above: the manifest needs no arrays
 
         entry = self.network.tensors[weight]
@@ -199,7 +199,7 @@ class Bundle(Manifest):
         return self.mapped(weight).astype("float32")
 
     def verify(self) -> None:
-        """Raises BundleError if the checksum of a file is wrong; `xsent.verification` checks the vectors too."""
+        """Raise BundleError if the checksum of a file is wrong; `xsent.verification` checks the vectors too."""
         for name in self.files:
             self._check_digest(name)
 
@@ -210,7 +210,9 @@ class Bundle(Manifest):
                 raise BundleError(f"{self.path / MANIFEST}: files has no {name!r}; export the bundle again")
         for name, entry in self.files.items():
             if not _stays_inside(name):
-                raise BundleError(f"{self.path / MANIFEST}: {name[:_LONGEST_NAME]!r} can be no file in the folder")
+                raise BundleError(
+                    f"{self.path / MANIFEST}: {name[:_LONGEST_NAME]!r} is not a valid file name in a bundle"
+                )
             file = self.path / name
             if not file.is_file():
                 raise BundleError(f"{file}: missing; copy the whole bundle again")
@@ -235,7 +237,7 @@ def builtin_path() -> Path:
 
 
 def graph_name(depth: int, num_layers: int) -> str:
-    """The file of the graph that gives the vector after `depth` of the layers."""
+    """The file of the graph for the vector after `depth` layers."""
     return GRAPH if depth == num_layers else f"model.{depth}.onnx"
 
 
@@ -246,17 +248,17 @@ def file_digest(path: Path) -> str:
 
 
 def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
-    """Identity of a vector space: 16 digits of the SHA-256 of everything in a manifest that changes vectors."""
+    """Identity of a vector space: 16 digits of the SHA-256 of everything in a manifest that affects vectors."""
     identity: list[object] = [manifest[key] for key in _IDENTITY]
     identity += [{key: manifest[key]} for key in ("depths", "spaces") if key in manifest]
     graphs = [graph_name(depth, manifest["num_layers"]) for depth in manifest.get("depths", [])[:-1]]
     identity += [manifest["files"][name]["sha256"] for name in (*graphs, TOKENIZER, GRAPH, TABLE, WEIGHTS)]
-    identity.append(manifest["network"])  # repeats the graph for backends that do not read it
+    identity.append(manifest["network"])  # describes the graph for backends that do not read it
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
-    """Turn the JSON object of a manifest into its typed form; raises BundleError with the source and the field.
+    """Parse the JSON object of a manifest; raises BundleError with the source and the field.
 
     A bundle with one depth has no `depths`, one without matrices no `spaces`.
     """
@@ -265,15 +267,15 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
         raise BundleError(f"{source}: golden: tolerance: no {OTHER!r}; export the bundle again")
     lengths = [len(vector) for vector in manifest.golden.vectors]
     if lengths != [manifest.dim] * len(manifest.golden.sentences):
-        raise BundleError(f"{source}: golden needs one vector of {manifest.dim} numbers a sentence")
+        raise BundleError(f"{source}: golden needs one vector of {manifest.dim} numbers per sentence")
     depths = list(manifest.depths)
     if sorted(set(depths)) != depths or depths[-1:] != [manifest.num_layers]:
         raise BundleError(f"{source}: depths {depths} do not ascend to all {manifest.num_layers} layers")
     for space in manifest.spaces:
-        # In a fingerprint, an end such as ".2" is the depth.
+        # In a fingerprint, a suffix such as ".2" is the depth.
         if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", space) or re.search(r"\.\d+$", space):
-            offered = "letters, digits, _ - and . alone, with nothing such as .2 at the end"
-            raise BundleError(f"{source}: spaces: {space!r:.80} can be no name; expected {offered}")
+            offered = "only letters, digits, _, - and ., and no suffix such as .2"
+            raise BundleError(f"{source}: spaces: {space!r:.80} is not a valid name; expected {offered}")
         matrix = manifest.network.tensors.get(f"space.{space}")
         if matrix is None or matrix.shape != (manifest.dim, manifest.dim):
             raise BundleError(f"{source}: no matrix of {manifest.dim} x {manifest.dim} numbers for the space {space}")
@@ -285,7 +287,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise BundleError(f"{path}: no such folder; expected a bundle, a folder with {MANIFEST}")
     file = path / MANIFEST
     if not file.is_file():
-        raise BundleError(f"{path}: not a bundle, it has no {MANIFEST}; make one with xsent-export")
+        raise BundleError(f"{path}: not a bundle, it has no {MANIFEST}; create one with xsent-export")
     try:
         raw = read_json(file, "copy the whole bundle again")
     except DataError as error:
@@ -301,25 +303,25 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 def _stays_inside(name: str) -> bool:
     """Whether a file name of a manifest is a relative path inside the folder, on every system."""
-    path = PureWindowsPath(name)  # knows / as well as \ and C:
+    path = PureWindowsPath(name)  # handles / as well as \ and C:
     outside = path.anchor or ".." in path.parts or "\\" in name
     return not outside and name.isprintable() and len(name.encode()) <= _LONGEST_NAME
 
 
 def _parse(kind: Any, value: Any, where: str, key: str = "") -> Any:  # noqa: ANN401  any type of a field
-    """A JSON value as the type of a field; `where` and `key` name it in messages."""
+    """Convert a JSON value to the type of a field; `where` and `key` name it in messages."""
     if type(value) is kind or (value is None and get_origin(kind) is UnionType):
         return value
     expected, least, inner = _json_form(kind)
     if expected is float and type(value) is int and abs(value) < _LARGEST:
         value = float(value)
-    if type(value) is not expected:  # not isinstance: a JSON true is no number
+    if type(value) is not expected:  # not isinstance: a JSON true is not a number
         found = type(value).__name__
         raise BundleError(f"{where}: {key!r} is of type {found}, expected {expected.__name__}")
     if least is not None and value < least:
         raise BundleError(f"{where}: {key!r} is {value}, expected at least {least}")
     if expected is list:
-        # No call where the type is right: golden vectors have thousands of numbers, and this runs at every start.
+        # No call if the type is right: golden vectors have thousands of numbers, and this runs at every start.
         return tuple([item if type(item) is inner else _parse(inner, item, where, key) for item in value])
     inside = f"{where}: {key}" if key else where
     if isinstance(inner, dict):
@@ -331,7 +333,7 @@ def _parse(kind: Any, value: Any, where: str, key: str = "") -> Any:  # noqa: AN
 
 @cache
 def _json_form(kind: Any) -> tuple[Any, int | None, Any]:  # noqa: ANN401
-    """The JSON type of a field's type, its minimum, and the type of its items, or the types of its fields."""
+    """The JSON type of a field's type, its minimum, and the type of its items or the types of its fields."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return args[0], args[1], None

@@ -1,14 +1,14 @@
-"""What is no part of a sentence, taken off for its vector: format characters, and with `--clean` other noise."""
+"""Text clean-up before encoding: removes format characters and, with `--clean`, other noise."""
 
 import html
 import quopri
 import re
 from contextlib import suppress
 
-# Characters that say how text is laid out and are no part of it: Unicode's category Cf without those that are visible
-# (signs around numbers in Arabic, Syriac, Kaithi and hieroglyphs), U+034F and the selectors of rare variants. Those
-# before emoji (U+FE00 to U+FE0F) stay: they are pieces of the vocabulary. The class is written with the characters
-# themselves, so that other tools can read it too.
+# Characters that control layout only: Unicode's category Cf without its visible characters (signs around numbers in
+# Arabic, Syriac, Kaithi and hieroglyphs), U+034F and the selectors of rare variants. The selectors after emoji
+# (U+FE00 to U+FE0F) are kept: they are pieces of the vocabulary. The class contains the characters themselves, so that
+# other tools can read it too.
 FORMAT = (
     "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001-\U000e0fff]"
@@ -18,16 +18,16 @@ _FORMAT = re.compile(FORMAT)
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _QUOTED_PRINTABLE = re.compile(r"=[89A-F][0-9A-F]|=3D|=20|=\r?\n")
-# Characters of Windows' Western encoding, and their bytes: 0x80 to 0x9f.
+# Characters of Windows-1252 and their bytes, 0x80 to 0x9f.
 _WESTERN = {ord(sign): byte for byte in range(0x80, 0xA0) if (sign := bytes([byte]).decode("cp1252", "ignore"))}
-# Pairs of characters that the first two bytes of a character in UTF-8 give where they are read as one each.
+# Pairs of characters that appear where the first two bytes of a UTF-8 character were read as one character each.
 _MISREAD = re.compile(
     "[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]"
 )
 _BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
 _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>", re.I)
 _COMMENT = re.compile("<!--.*?-->", re.S)
-_ENTITY = re.compile("&#[0-9]{100,};?")  # of no character; Python refuses to read numbers of thousands of digits
+_ENTITY = re.compile("&#[0-9]{100,};?")  # not a character; Python rejects numbers with thousands of digits
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
@@ -42,8 +42,8 @@ _DATE = (
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d)"
 )
 _LEVEL = r"(?:\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?:?\s+)?"
-# What stands before the sentence, taken off again and again: date and time with the level of a log or the name of a
-# chat, marks of quotations, of headings and of lists, boxes to tick, numbers of lines.
+# Prefixes of a sentence, removed repeatedly: date and time with a log level or the name in a chat, markers of quotes,
+# headings and lists, checkboxes, line numbers.
 _HEAD = re.compile(
     rf"\s*(?:\[?{_DATE},?[T ]\s*{_TIME}\]?\s*{_LEVEL}(?:-?\s*[^\W\d][\w .]{{0,30}}:\s)?|\[{_TIME}\]\s*"
     r"|[>|]\s?|#{1,6}\s+|[-*+•]\s+|\[[ xX]\]\s+|\d+[:)]\s+)"
@@ -51,16 +51,16 @@ _HEAD = re.compile(
 
 
 def remove_format(text: str) -> str:
-    """A text without format characters: soft hyphens, zero-width spaces and joiners, marks of order and direction."""
+    """A text without format characters: soft hyphens, zero-width spaces and joiners, bidirectional marks."""
     return text if str.isascii(text) else _FORMAT.sub("", text)
 
 
 def clean_text(text: str) -> str:
-    """A text without what mails, chats, logs, scans and exports add to it; the text itself if nothing else is in it.
+    """Strip e-mail, chat, log, OCR and export noise from a text; a text that is only noise is returned unchanged.
 
-    Repaired: quoted-printable, entities, UTF-8 that was read as another encoding, words cut at line ends, letters and
-    marks that are repeated. Removed: tags, colours of terminals, control characters, marks of Markdown and of
-    quotations, addresses, emoji, quotation marks around the text; times, names, levels and numbers before it.
+    Repaired: quoted-printable, entities, mojibake (UTF-8 read as another encoding), words hyphenated at line ends,
+    repeated letters and punctuation. Removed: tags, terminal colours, control characters, Markdown, quote markers,
+    URLs, emoji, quotation marks around the text; timestamps, names, log levels and line numbers before it.
     """
     cleaned = _without_comments(_repaired(text))
     for pattern, replacement in (
@@ -87,7 +87,7 @@ def clean_text(text: str) -> str:
 
 
 def _repaired(text: str) -> str:
-    """A text as it was before it was encoded once too often."""
+    """Undo quoted-printable, mojibake and terminal escapes."""
     text = _ANSI.sub("", text)
     if _QUOTED_PRINTABLE.search(text) and text.isascii():
         encoded = quopri.decodestring(text.encode())
@@ -97,12 +97,12 @@ def _repaired(text: str) -> str:
             text = encoded.decode("cp1252", errors="replace")
     if _MISREAD.search(text):
         with suppress(UnicodeError):  # not all of it was misread
-            # The bytes that give these characters in Windows' Western encoding, or in Latin-1 where that has none.
+            # The bytes of these characters in Windows-1252, or in Latin-1 where Windows-1252 has none.
             text = text.translate(_WESTERN).encode("latin-1").decode()
     return _CONTROL.sub("", text)
 
 
 def _without_comments(text: str) -> str:
-    """A text without the comments of HTML. What begins after the last end has none, and is not searched for one."""
+    """A text without HTML comments; only the part before the last `-->` is searched, which keeps it linear."""
     end = text.rfind("-->") + len("-->")
     return _COMMENT.sub("", text[:end]) + text[end:] if "<!--" in text else text

@@ -26,11 +26,11 @@ OnLong = Literal["warn", "error", "split"]
 
 
 class LongSentenceWarning(UserWarning):
-    """Sentences were longer than the encoder reads and were cut; one warning a call gives their number."""
+    """Sentences were longer than `max_length` and were truncated; one warning per call gives their number."""
 
 
 class UnknownTextWarning(UserWarning):
-    """Sentences were mostly of characters, or of words, that the encoder does not know; one warning a call of each."""
+    """Sentences were mostly in characters or words that the encoder does not know; one warning of each per call."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class EncodeOptions:
         return np.empty((count, width), dtype)
 
     def finish(self, vector: NDArray[np.float32]) -> Vectors:
-        """Turn a raw sentence vector into the form asked for, [D] or [D / 8]."""
+        """Convert a raw sentence vector to the requested form, [D] or [D / 8]."""
         vector = vector[: self.dim]
-        if self.matrix is not None:  # einsum, because OpenBLAS's threads would compete with ours
+        if self.matrix is not None:  # einsum, because OpenBLAS's threads would compete with the encoder's
             vector = np.einsum("d,de->e", _unit(vector), self.matrix)
         if self.precision == "binary":
             return pack_signs(vector)
@@ -61,17 +61,17 @@ class EncodeOptions:
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A vector at length 1; the zero vector stays."""
+    """A vector scaled to length 1; the zero vector stays."""
     # One vector at a time: norms over a matrix may round differently, and a vector must not depend on the others.
     norm = math.sqrt(np.dot(vector, vector))
     return vector / np.float32(norm) if norm > 0 else vector
 
 
-# Share of sentences that seem foreign from which it is said: of text in the model's languages hardly any does.
+# Warn when more than this share of sentences looks foreign; in text in the model's languages hardly any does.
 _FOREIGN = 0.1
-# Sentences handed to a thread at once: enough to make the hand-over cheap, few enough to keep all threads busy.
+# Sentences per task of a thread: enough to keep the overhead low, few enough to keep all threads busy.
 _CHUNK = 16
-# Most tokens of a window of a text that is too long. Layers are trained on short text, and vectors of longer windows
+# Most tokens per window of a text that is too long. Layers are trained on short text, and vectors of longer windows
 # are worse (docs/lab/model.md).
 WINDOW = 128
 
@@ -85,18 +85,18 @@ class SentenceEncoder:
     Safe to share between threads.
 
     Args:
-        path: A bundle folder; None is the bundle that ships with the package.
-        layers: Number of layers to run, one of `bundle.depths`; fewer are faster, None is all of them. Vectors of
-            different depths can be compared.
-        backend: "onnx", "numpy", or "openvino" for bundles that were exported with its files; None is onnx, or numpy
-            where onnxruntime is not installed.
-        threads: Sentences to encode at once; None is every CPU this process may use, or one without layers: such
-            sentences end before a second thread gets the interpreter.
-        clean: Take off what mails, chats, logs and scans add to sentences first, see `xsent.clean.clean_text`.
+        path: A bundle folder; None opens the bundle that ships with the package.
+        layers: Number of layers to run, one of `bundle.depths`; fewer are faster, None runs all of them.
+            Vectors of different depths can be compared.
+        backend: "onnx", "numpy", or "openvino" for bundles that were exported with its files; None means onnx, or
+            numpy if onnxruntime is not installed.
+        threads: Sentences to encode at once; None means one per CPU that this process may use, or one in total for a
+            model without layers, whose sentences finish before a second thread gets the interpreter.
+        clean: Strip e-mail, chat, log and OCR noise before encoding, see `xsent.clean.clean_text`.
 
     Raises:
         BundleError: The bundle is missing, damaged, of an unknown version or without that depth.
-        BackendError: There is no such backend, or it has no such depth.
+        BackendError: The backend does not exist or does not support that depth.
         MissingExtraError: The backend's package is not installed.
         ValueError: `threads` is less than 1.
     """
@@ -130,7 +130,7 @@ class SentenceEncoder:
         return f"SentenceEncoder({str(self.bundle.path)!r}, name={self.bundle.name!r}, dim={self.dim})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # For process pools, joblib and Spark: the path is pickled, not the weights.
+        # For process pools, joblib and Spark: pickles the path, not the weights.
         return _open_again, (*self._opened_as, self.fingerprint)
 
     @property
@@ -145,7 +145,7 @@ class SentenceEncoder:
 
     @property
     def max_length(self) -> int:
-        """Longest sentence in tokens; `on_long` says what happens beyond it."""
+        """Longest sentence in tokens; `on_long` sets what happens to longer ones."""
         return self.bundle.max_length
 
     @property
@@ -155,7 +155,7 @@ class SentenceEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of its vectors; `xsent.fingerprint.same_space` tells whether those of two can be compared."""
+        """Identity of its vectors; `xsent.fingerprint.same_space` returns whether two can be compared."""
         return self.bundle.fingerprint_of()
 
     def fingerprint_of(self, space: str | None = None) -> str:
@@ -166,8 +166,8 @@ class SentenceEncoder:
     def space(self) -> str | None:
         """Another model whose vectors can be compared with these, such as "sentence-transformers/all-MiniLM-L6-v2".
 
-        None for a space of its own; `bundle.spaces` names the spaces that `encode` can map its vectors into.
-        `xsent.evaluation.translation.space` measures how near the two models are.
+        None for a space of its own; `bundle.spaces` lists the spaces that `encode` can map its vectors into.
+        `xsent.evaluation.translation.space` measures how well the two models agree.
         """
         return self.bundle.space
 
@@ -193,35 +193,35 @@ class SentenceEncoder:
         Args:
             sentences: One sentence, or any number of them, such as a list or a column of pandas or Arrow. An empty
                 sentence gets the zero vector.
-            normalize_embeddings: Give vectors length 1, so that their inner product is their cosine.
+            normalize_embeddings: Scale vectors to length 1, so that their inner product is their cosine.
             truncate_dim: Keep only the first `truncate_dim` numbers of each vector.
             precision: Form of the numbers: "float32", "float16", "int8" (rounded to steps of a fixed size, see
-                `xsent.precision.to_int8`) or "binary" (one bit a number, eight in a byte, see
-                `xsent.precision.pack_signs`; D is a multiple of 8). The last two keep no lengths.
-            on_long: For a sentence over `max_length` tokens: "warn" cuts it and warns once with the count,
-                "error" raises, "split" encodes it in windows of at most 128 tokens and takes their mean.
+                `xsent.precision.to_int8`) or "binary" (one bit per number, eight per byte, see
+                `xsent.precision.pack_signs`; D must be a multiple of 8). The last two do not keep lengths.
+            on_long: For a sentence over `max_length` tokens: "warn" truncates it and warns once with the count,
+                "error" raises, "split" encodes it in windows of at most 128 tokens and averages them.
             space: Map vectors into another model's space, one of `bundle.spaces`, such as "all-MiniLM-L6-v2", to
-                compare them with its own. Vectors that already lie in it, see the property `space`, do not change.
-                Not with `truncate_dim`: there the first numbers alone mean nothing.
+                compare them with its own. Vectors that are already in it, see the property `space`, do not change.
+                Cannot be combined with `truncate_dim`: in that space the first numbers mean nothing by themselves.
             show_progress_bar: Report progress on standard error.
-            batch_size: Accepted for compatibility with sentence-transformers; ignored, each sentence runs alone.
+            batch_size: Accepted for compatibility with sentence-transformers; ignored, each sentence runs by itself.
             device: Accepted for compatibility; ignored, it runs on the CPU.
-            convert_to_numpy: False raises ValueError: vectors come as arrays.
-            convert_to_tensor: True raises ValueError: `torch.from_numpy` makes a tensor of an array without copying.
+            convert_to_numpy: False raises ValueError: vectors are always arrays.
+            convert_to_tensor: True raises ValueError: `torch.from_numpy` turns an array into a tensor without copying.
             prompt: Raises ValueError: the model was trained without prompts.
             prompt_name: Raises ValueError too.
 
         Returns:
-            [D] for one sentence, else [n, D]; [0, D] for none. Binary vectors have D / 8 bytes.
+            [D] for one sentence, otherwise [n, D]; [0, D] for none. Binary vectors have D / 8 bytes.
 
         Raises:
             TypeError: A sentence is not a str.
-            ValueError: An argument is not offered, or a sentence is too long and `on_long` is "error".
+            ValueError: An argument is invalid, or a sentence is too long and `on_long` is "error".
         """
         if convert_to_tensor or not convert_to_numpy:
-            raise ValueError("vectors come as NumPy arrays; torch.from_numpy makes a tensor of them without copying")
+            raise ValueError("vectors are NumPy arrays; torch.from_numpy turns them into a tensor without copying")
         if asked := prompt or prompt_name:
-            raise ValueError(f"prompt = {asked!r}: the model was trained without prompts; leave it out")
+            raise ValueError(f"prompt = {asked!r}: the model was trained without prompts; omit it")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
         # Treat bytes as one sentence so that it is rejected; iterating would give ints.
         texts = [sentences] if isinstance(sentences, str | bytes) else list(_each(sentences))
@@ -234,8 +234,8 @@ class SentenceEncoder:
                 progress.advance(len(rows))
         return vectors[0] if isinstance(sentences, str) else vectors
 
-    encode_query = encode  #: the same: the model treats questions and passages alike
-    encode_document = encode  #: the same
+    encode_query = encode  #: same as `encode`: the model treats questions and passages alike
+    encode_document = encode  #: same as `encode`
 
     def encode_iter(
         self,
@@ -248,9 +248,9 @@ class SentenceEncoder:
         space: str | None = None,
         start: int = 0,
     ) -> Iterator[Vectors]:
-        """Encode a stream in constant memory, see `encode`; sentences are read a few dozen ahead of their vectors [D].
+        """Encode a stream in constant memory, see `encode`; reads sentences a few dozen ahead of their vectors [D].
 
-        `start` is the number of sentences that were encoded before, which errors count too.
+        `start` is the number of sentences encoded earlier; errors count them, too.
         """
         if isinstance(sentences, str | bytes):
             one = type(sentences).__name__
@@ -271,16 +271,16 @@ class SentenceEncoder:
         space: str | None = None,
         start: int = 0,
     ) -> Iterator[tuple[Item, Vectors]]:
-        """Yield every item with the vector [D] of its sentence, `text(item)` or the item; otherwise as `encode_iter`.
+        """Yield every item with the vector [D] of its sentence, `text(item)` or the item itself; see `encode_iter`.
 
-        Iterate to the end: only there does it warn of long and of unknown sentences.
+        Iterate to the end: warnings about long and unknown sentences come only then.
         """
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
         chunks = _chunks(items, text, whole_number("start", start, 0))
         return (pair for chunk in self._iterate(chunks, options, self.threads) for pair in zip(*chunk, strict=True))
 
     def count_tokens(self, sentence: str) -> int:
-        """Number of tokens of a sentence, of which `max_length` are read at once; 0 without text."""
+        """Number of tokens of a sentence; up to `max_length` are read at once. 0 for an empty sentence."""
         return len(self._tokenizer.encode(sentence))
 
     def rarity(self, keys: Iterable[str]) -> float:
@@ -288,14 +288,14 @@ class SentenceEncoder:
         return self._tokenizer.rarity(keys)
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
-        """Cosines [n, m] of every vector of `a` with every vector of `b`, of any precision; binary: of their signs."""
+        """Cosines [n, m] between the vectors of `a` and `b`, of any precision; for binary vectors, of their signs."""
         left = np.asarray(a)
         right = np.asarray(b)
         binary = np.uint8 in (left.dtype, right.dtype)
         return binary_similarity(left, right) if binary else cosine_similarity(left, right)
 
     def similarity_pairwise(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
-        """Cosines [n] of the vectors of `a` [n, D], each with that of `b` in the same place; not of binary ones."""
+        """Cosines [n] between each vector of `a` [n, D] and the vector of `b` in the same row; not for binary ones."""
         return row_cosines(a, b)
 
     def get_sentence_embedding_dimension(self) -> int:
@@ -310,21 +310,21 @@ class SentenceEncoder:
     def _options(
         self, normalize: bool, truncate_dim: int | None, precision: Precision, on_long: OnLong, space: str | None
     ) -> EncodeOptions:
-        """Check the arguments of `encode`; raises ValueError if one is not offered."""
+        """Check the arguments of `encode`; raises ValueError if one is invalid."""
         weight = self.bundle.matrix_into(space)
         if space is not None and truncate_dim is not None:
-            raise ValueError(f"truncate_dim = {truncate_dim} cuts no vector of another model's space; leave one out")
+            raise ValueError(f"truncate_dim = {truncate_dim} cannot be combined with space; omit one of them")
         dim = self.dim if truncate_dim is None else whole_number("truncate_dim", truncate_dim, most=self.dim)
         stored_as(precision, dim)
         if precision in ("int8", "binary") and not normalize:
-            raise ValueError(f"precision = {precision!r} keeps no lengths; it needs normalised vectors")
+            raise ValueError(f"precision = {precision!r} does not keep lengths; it needs normalised vectors")
         check_choice("on_long", on_long, get_args(OnLong))
         return EncodeOptions(dim, normalize, precision, on_long, None if weight is None else self._matrix(weight))
 
     def _iterate(
         self, chunks: Iterable[_Chunk[Item]], options: EncodeOptions, threads: int
     ) -> Iterator[tuple[list[Item], Vectors]]:
-        """The items of every chunk and their vectors, in order; in the end it warns the caller of who iterates."""
+        """Yield the items of every chunk and their vectors, in order; at the end, warn the code that iterates."""
         total = Counter[str]()
         for items, rows, seen in ordered_map(partial(self._encode_chunk, options), chunks, threads):
             total.update(seen)
@@ -332,13 +332,13 @@ class SentenceEncoder:
         self._warn(total)
 
     def _warn(self, seen: Counter[str]) -> None:
-        """Warn once of each kind of sentences whose vectors mean less than they should."""
+        """Warn once about each kind of sentence whose vectors are less meaningful than they should be."""
 
         def warn(count: int, what: str, kind: type[UserWarning]) -> None:
             warnings.warn(f"{count:,} of {seen['sentences']:,} sentences {what}", kind, stacklevel=5)
 
         advice = f"had more than {self.max_length} tokens and were cut; on_long='split' encodes all of them"
-        strange = f"this model does not know, their vectors mean little; it was trained for {', '.join(self.languages)}"
+        strange = f"this model does not know; their vectors mean little. It was trained for {', '.join(self.languages)}"
         if seen["cut"]:
             warn(seen["cut"], advice, LongSentenceWarning)
         if seen["unknown"]:
@@ -369,7 +369,7 @@ class SentenceEncoder:
 
     @cached_property
     def _measured(self) -> bool:
-        """Whether the number of tokens tells languages apart that this model does not know."""
+        """Whether token counts can detect languages that this model does not know."""
         texts = self.bundle.golden.sentences
         tokens = sum(map(self.count_tokens, texts))
         return set(self.languages) <= MEASURED and 0 < tokens < 1.2 * sum(map(expected_tokens, texts))
@@ -392,21 +392,21 @@ def _open_again(
     encoder = SentenceEncoder(path, layers=layers, backend=backend, threads=threads, clean=clean)
     if encoder.fingerprint != fingerprint:
         raise FingerprintError(
-            f"{encoder.bundle.path} has fingerprint {encoder.fingerprint}, the encoder that was pickled {fingerprint}; "
+            f"{encoder.bundle.path} has fingerprint {encoder.fingerprint}, the pickled encoder had {fingerprint}; "
             "put the same bundle there"
         )
     return encoder
 
 
-def _each(sentences: Any) -> Iterable[str]:  # noqa: ANN401  it judges what a caller gave
+def _each(sentences: Any) -> Iterable[str]:  # noqa: ANN401  validates caller input
     """The sentences of a collection. Raises TypeError if iterating it would give something else."""
     names = getattr(sentences, "column_names", getattr(sentences, "columns", None))
     if names is not None:  # pandas, Arrow, Polars: iterating gives the names of the columns, or whole columns
         listed = ", ".join(map(str, names))
-        raise TypeError(f"got a table ({type(sentences).__name__}); give the column with the texts, one of {listed}")
+        raise TypeError(f"got a table ({type(sentences).__name__}); pass the column with the texts, one of {listed}")
     if isinstance(sentences, Mapping):
-        raise TypeError("got a dict, whose keys would be encoded; give list(texts.values())")
-    if hasattr(sentences, "to_pylist"):  # of Arrow, whose items are no str
+        raise TypeError("got a dict, whose keys would be encoded; pass list(texts.values())")
+    if hasattr(sentences, "to_pylist"):  # Arrow, whose items are not str
         return cast(Iterable[str], sentences.to_pylist())
     if not isinstance(sentences, Iterable):
         raise TypeError(f"got {sentences!r:.80}; expected a sentence or sentences: a str, or a list of them")

@@ -6,47 +6,47 @@ from contextlib import contextmanager
 
 
 class XsentError(Exception):
-    """Base of every error that xsent raises on purpose; its text is one line for people."""
+    """Base of every error that xsent raises on purpose; its message is one line, written for people."""
 
 
 class BundleError(XsentError):
-    """A bundle is missing, damaged or of an unknown version; the text names the path."""
+    """A bundle is missing, damaged or of an unknown version; the message names the path."""
 
 
 class FingerprintError(XsentError):
-    """Vectors or heads were made by another encoder; the text names both fingerprints."""
+    """Vectors or heads come from another encoder; the message names both fingerprints."""
 
 
 class BackendError(XsentError):
-    """The backend asked for is not available; the text says which are."""
+    """The requested backend is not available; the message lists those that are."""
 
 
 class DataError(XsentError):
-    """Input that cannot be read; the text names file and line."""
+    """Input that cannot be read; the message names the file and the line."""
 
 
 class ParityError(XsentError):
-    """An exported encoder differs too much from the trained one; the text has the measured numbers."""
+    """An exported encoder differs too much from the trained one; the message gives the measured numbers."""
 
 
 class MissingExtraError(XsentError, ImportError):
-    """An optional dependency is missing; the text has the pip line that installs it."""
+    """An optional dependency is missing; the message gives the pip command that installs it."""
 
 
 def whole_number(name: str, value: int, least: int = 1, most: int | None = None) -> int:
-    """An argument that must be a whole number. Raises TypeError or ValueError with its name and what is expected."""
+    """Check that an argument is a whole number in a range; raises TypeError or ValueError with its name."""
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} = {value!r:.80} must be a whole number") from None
     if number < least or (most is not None and number > most):
-        expected = f"be at least {least}" if most is None else f"lie between {least} and {most}"
+        expected = f"be at least {least}" if most is None else f"be between {least} and {most}"
         raise ValueError(f"{name} = {number} must {expected}")
     return number
 
 
 def check_choice(name: str, value: str, offered: Sequence[str]) -> None:
-    """Raises ValueError if an argument is not one of those offered."""
+    """Raise ValueError if an argument is not one of the choices."""
     if not isinstance(value, str) or value not in offered:
         raise ValueError(f"{name} = {value!r:.80} must be one of {', '.join(offered)}")
 
@@ -58,7 +58,7 @@ def in_one_line(error: Exception) -> str:
 
 @contextmanager
 def require_extra(extra: str) -> Iterator[None]:
-    """Around imports of an extra's packages: turns a missing package into a MissingExtraError."""
+    """Turn a missing package into a MissingExtraError; wrap the imports of an extra's packages in it."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The language of a text, told by its script and by its function words, which say nothing about its subject."""
+"""The language of a text, from its script and its function words, which do not depend on the subject."""
 
 import json
 import re
@@ -11,9 +11,9 @@ from xsent.words import without_accents
 
 FUNCTION_WORDS = Path(__file__).with_name("function_words.json")  # the page of `xsent web` reads it too
 
-_LOOKED_AT = 1000  # characters: more tell no more
+_LOOKED_AT = 1000  # characters; more do not help
 _WORD = re.compile(r"[^\W\d_]+")
-# Scripts that one of the model's languages has for itself, or that some language has.
+# Scripts that only one of the model's languages uses, and scripts of other languages.
 _SCRIPTS = {
     "ja": re.compile("[\u3041-\u30ff]"),
     "zh": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"),
@@ -21,14 +21,13 @@ _SCRIPTS = {
     "ar": re.compile("[\u0600-\u06ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
 }
-_SHARE = 4  # a script tells the language if at least one letter in four is in it
+_SHARE = 4  # a script decides the language if more than one letter in four is in it
 
 
 def language_of(text: str) -> str:
-    """The code of a text's language, empty if nothing tells it: few words, or a language without function words here.
+    """The code of a text's language; empty if the text has too few words or its language is not known here.
 
-    A word that several languages have counts for each by one over their number. Letters without their accents are
-    understood.
+    A word of several languages counts for each by one over their number. Words may lack their accents.
     """
     words = _WORD.findall(text[:_LOOKED_AT].casefold())
     letters = "".join(words)

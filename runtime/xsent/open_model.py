@@ -1,7 +1,7 @@
-"""Opening anything that encodes: a bundle, or another kind of folder that a room of ours or another package can open.
+"""Open anything that encodes: a bundle, or a folder that another xsent package or a plug-in can open.
 
 An opener takes a folder and returns an object with `encode(sentences)`, or None if the folder is not of its kind.
-Other packages offer theirs as entry points of the group `xsent.encoders`.
+Plug-ins register theirs as entry points of the group `xsent.encoders`.
 """
 
 from importlib.metadata import EntryPoint, entry_points
@@ -16,13 +16,13 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, MissingExtraError
 
 GROUP = "xsent.encoders"
-# Openers of our own rooms by name, imported when a folder is no bundle: the runtime imports no other room.
+# Openers in xsent's other packages, imported only for folders that are not bundles: the runtime depends on none.
 OPENERS = {
     "checkpoint": "xsent_train.checkpoint:open_encoder",
     "teacher": "xsent_train.teacher.open:open_int8_teacher",
     "sentence-transformers": "xsent_train.teacher.bert:open_sentence_transformer",
 }
-# Files that tell such folders.
+# Files that identify such folders.
 _MARKS = ("checkpoint.json", "teacher.json", "modules.json")
 
 
@@ -34,25 +34,25 @@ class SupportsEncode(Protocol):
 
 
 def open_model(path: str | Path | None = None, layers: int | None = None, threads: int | None = None) -> SupportsEncode:
-    """Open a bundle, by default the built-in one and with all its layers, or another kind of folder.
+    """Open a bundle (by default the built-in one, with all its layers) or another kind of folder.
 
-    Raises BundleError if the folder is of no known kind or damaged, MissingExtraError if the package that opens it is
-    not installed.
+    Raises BundleError if the folder is damaged or of an unknown kind, MissingExtraError if the package that opens it
+    is not installed.
     """
     if path is None or (Path(path) / MANIFEST).is_file():
         return SentenceEncoder(path, layers=layers, threads=threads)
     path = Path(path)
     if not path.is_dir():
-        raise BundleError(f"{path}: no such folder; expected a bundle, a checkpoint or one of sentence-transformers")
+        raise BundleError(f"{path}: no such folder; expected a bundle, a checkpoint or a sentence-transformers model")
     if (layers, threads) != (None, None):
-        advice = f"leave layers={layers} and threads={threads} out"
-        raise BundleError(f"{path}: no bundle, and only those have a choice of layers and threads; {advice}")
+        advice = f"omit layers={layers} and threads={threads}"
+        raise BundleError(f"{path}: not a bundle, and only bundles let you choose layers and threads; {advice}")
     openers = [EntryPoint(name, value, GROUP) for name, value in OPENERS.items()] + [*entry_points(group=GROUP)]
     missing: ImportError | None = None
     for opener in openers:
         try:
             encoder: SupportsEncode | None = opener.load()(path)
-        except MissingExtraError:  # it says what to install
+        except MissingExtraError:  # its message names the package to install
             raise
         except ImportError as error:
             missing = error
@@ -60,6 +60,6 @@ def open_model(path: str | Path | None = None, layers: int | None = None, thread
             if encoder is not None:
                 return encoder
     if missing is not None and any((path / mark).is_file() for mark in _MARKS):
-        raise MissingExtraError(f"{path}: no bundle, and {missing}; pip install xsent[train]") from missing
+        raise MissingExtraError(f"{path}: not a bundle, and {missing}; pip install xsent[train]") from missing
     names = ["bundle", *(opener.name for opener in openers)]
     raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(names)}")

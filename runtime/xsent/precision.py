@@ -1,7 +1,7 @@
-"""Precisions of vectors: float32, float16, int8, and binary (the sign of every number, eight in a byte).
+"""Precisions of vectors: float32, float16, int8, and binary (the sign of every number, eight per byte).
 
-Shapes: n and m vectors, D dimensions, D / 8 bytes a binary vector. All bits zero is the zero vector, which empty
-sentences get; a vector without numbers above zero becomes the same.
+Shapes: n and m vectors, D dimensions, D / 8 bytes per binary vector. All bits zero is the zero vector, which empty
+sentences get; so does a vector with no number above zero.
 """
 
 import math
@@ -21,21 +21,21 @@ _STORED_AS = {"float32": np.float32, "float16": np.float16, "int8": np.int8, "bi
 # factors of 8 to 42 find as many translations as float32, and at 32 cosines move least (0.0006 at D = 512).
 _INT8_FACTOR = 32
 
-_ROWS = 8  # rows compared at once: few, so that their distances stay in the cache
+_ROWS = 8  # rows compared at once; few enough that their distances stay in the cache
 
 
 def stored_as(precision: str, dim: int) -> tuple[np.dtype[Any], int]:
     """The numpy type and length of a stored vector of `dim` numbers. Raises ValueError if there is no such form."""
     check_choice("precision", precision, list(_STORED_AS))
     if precision == "binary" and dim % 8:
-        raise ValueError(f"truncate_dim = {dim} must be a multiple of 8 for binary vectors, eight numbers a byte")
+        raise ValueError(f"truncate_dim = {dim} must be a multiple of 8 for binary vectors, eight numbers per byte")
     return np.dtype(_STORED_AS[precision]), dim // 8 if precision == "binary" else dim
 
 
 def to_int8(vector: NDArray[np.float32]) -> NDArray[np.int8]:
     """A unit vector [D] in steps of 1 / (32 sqrt(D)), clipped at 127 steps.
 
-    The step depends on D alone, so that vectors of different files can be compared: <a, b> is about 1024 D cos(a, b).
+    The step depends only on D, so that vectors of different files can be compared: <a, b> is about 1024 D cos(a, b).
     """
     factor = np.float32(_INT8_FACTOR * math.sqrt(len(vector)))
     steps: NDArray[np.float32] = np.clip(np.rint(vector * factor), -127, 127)
@@ -43,7 +43,7 @@ def to_int8(vector: NDArray[np.float32]) -> NDArray[np.int8]:
 
 
 def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
-    """Bytes [..., D / 8], a bit for each number above zero, highest bit first: "ubinary" of sentence-transformers."""
+    """Pack signs into bytes [..., D / 8], 1 for a number above zero, highest bit first ("ubinary" elsewhere)."""
     array = np.asarray(vectors)
     if array.shape[-1] % 8:
         raise ValueError(f"{array.shape[-1]} dimensions cannot be packed into bytes; expected a multiple of 8")
@@ -51,14 +51,14 @@ def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
 
 
 def unpack_signs(packed: ArrayLike) -> NDArray[np.float32]:
-    """The numbers [..., D] that packed signs [..., D / 8] stand for: 1 or -1, and 0 for the zero vector."""
+    """Unpack signs [..., D / 8] to numbers [..., D]: 1 or -1, and 0 for the zero vector."""
     bits = np.unpackbits(np.asarray(packed, np.uint8), axis=-1)
     signs = bits.astype(np.float32) * 2 - 1
     return np.where(bits.any(axis=-1, keepdims=True), signs, np.float32(0))
 
 
 def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
-    """Number of differing bits [n, m] of vectors of `a` [n, D / 8] and `b` [m, D / 8]; either may be a single one."""
+    """Numbers of differing bits [n, m] between vectors `a` [n, D / 8] and `b` [m, D / 8]; either may be one vector."""
     arrays = [np.atleast_2d(np.asarray(array)) for array in (a, b)]
     for array in arrays:
         if array.dtype != np.uint8 or array.ndim != 2:
@@ -78,7 +78,7 @@ def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
 
 
 def binary_similarity(a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
-    """Cosines [n, m] of the signs of `a` [n, D / 8] and `b` [m, D / 8]: `1 - 2 distance / D`, 0 for a zero vector."""
+    """Cosines [n, m] between signs `a` [n, D / 8] and `b` [m, D / 8]: `1 - 2 distance / D`, 0 for a zero vector."""
     left, right = np.atleast_2d(np.asarray(a)), np.atleast_2d(np.asarray(b))
     distances = hamming_distances(left, right)
     cosines = 1 - distances.astype(np.float32) * np.float32(2 / (8 * max(left.shape[1], 1)))

@@ -12,14 +12,15 @@ _INTERVAL = 0.5  # seconds between two reports of progress
 
 
 def known_total(items: Iterable[object]) -> int | None:
-    """How many items there are, if it is known, for a progress bar; None where none will be seen."""
+    """The number of items for a progress bar, if known; None if standard error is not a terminal."""
     return (length_hint(items) or None) if sys.stderr.isatty() else None
 
 
 class Progress:
     """A progress bar: a line on standard error with count, speed and time left; a context manager.
 
-    `unit` is the plural of the counted things. It is written if `enabled`; None means if standard error is a terminal.
+    `unit` is the plural of what is counted. `enabled` turns the bar on or off; None means on if standard error is a
+    terminal.
     """
 
     def __init__(self, unit: str, total: int | None = None, *, enabled: bool | None = None) -> None:
@@ -38,7 +39,7 @@ class Progress:
             self._write("\n")
 
     def start_at(self, count: int) -> None:
-        """Begin after what was done before, which does not count in the speed."""
+        """Start the count after work done earlier, which does not count toward the speed."""
         self._done = self._before = count
 
     def advance(self, count: int = 1) -> None:

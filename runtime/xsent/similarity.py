@@ -16,19 +16,19 @@ from xsent.errors import whole_number
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-# Rows of two sides that are scored at once; their scores take 16 MiB, which the passes that follow find in the cache.
+# Rows of two sides that are scored at once; their scores take 16 MiB, so the next passes find them in the cache.
 QUERIES = 1024
 CANDIDATES = 4096
 
-# By how much two float32 products of the same rows, of length 1, may differ at most: by 2^-23 for each of up to 1,024
+# The most by which two float32 products of the same rows, of length 1, may differ: 2^-23 for each of up to 1,024
 # numbers. In practice it is less than a hundredth of that.
 _ROUNDING = 2.0**-13
-_PAIRS = 4096  # rows of two sides whose products are taken one by one, at once
+_PAIRS = 4096  # pairs of rows whose products are computed at once
 
-_TINY = np.float32(1e-15)  # the squares of a vector that is shorter lose digits, or are 0
+_TINY = np.float32(1e-15)  # the squares of a shorter vector lose digits or become 0
 
-_EVEN = 64  # rows: a product of a multiple of so many gives equal rows equal scores, others may differ by rounding
-_MANY = 4  # times k: more hits than that a line are cut to k before they are sorted
+_EVEN = 64  # rows: products of a multiple of this many give equal rows equal scores, others may differ by rounding
+_MANY = 4  # times k: if a line has more hits than this, they are cut to k before sorting
 
 
 def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
@@ -46,19 +46,19 @@ def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
     return _clipped(left @ right.T)
 
 
-cos_sim = cosine_similarity  # its name in sentence-transformers
+cos_sim = cosine_similarity  # the name in sentence-transformers
 
 
 def row_cosines(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Cosine [n] of every vector of `a` [n, D] with that of `b` in the same place; 0 for a zero vector."""
+    """Cosine [n] of every vector of `a` [n, D] with the vector of `b` in the same row; 0 for a zero vector."""
     left, right = unit_rows(a), unit_rows(b)
     if left.shape != right.shape:
-        raise ValueError(f"vectors {list(left.shape)} and {list(right.shape)} are no pairs; expected equal shapes")
+        raise ValueError(f"vectors {list(left.shape)} and {list(right.shape)} cannot be paired; expected equal shapes")
     return _clipped(np.einsum("nd,nd->n", left, right))
 
 
 def cosines_with(vector: ArrayLike, rows: Floats) -> Floats:
-    """Cosine [n] of a vector [D] with rows [n, D] whose length is known to be 1, to the bit those of `nearest`."""
+    """Cosine [n] of a vector [D] with rows [n, D] whose length is known to be 1; bit for bit as in `nearest`."""
     query = unit_rows(vector)
     return _clipped(np.einsum("nd,nd->n", np.broadcast_to(query, rows.shape), rows))
 
@@ -69,11 +69,11 @@ def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int
     Args:
         queries: Vectors [q, D].
         candidates: Vectors [c, D]; may be a memory map, only `block` rows are read at once.
-        k: Neighbours a query; at most c are found.
+        k: Neighbours per query, at most c.
         block: Candidates scored at once.
 
     Returns:
-        Indices [q, min(k, c)] and cosines of the same shape, best first; of equal cosines the lower index.
+        Indices [q, min(k, c)] and cosines of the same shape, best first; ties keep the lower index.
     """
     block = whole_number("block", block)
     rows = NormalizedBlocks(candidates)
@@ -84,7 +84,7 @@ def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int
 
 
 class NearestSearch:
-    """The k nearest candidates of every query [q, D] while candidates stream by."""
+    """The k nearest candidates of every query [q, D], for candidates that arrive in blocks."""
 
     def __init__(self, queries: ArrayLike, k: int = 1) -> None:
         self._queries = unit_rows(queries)
@@ -94,7 +94,7 @@ class NearestSearch:
 
     @property
     def indices(self) -> Ints:
-        """Indices [q, min(k, seen)], best first; of equal cosines the lower index."""
+        """Indices [q, min(k, seen)], best first; ties keep the lower index."""
         return self._best.indices[:, : self._seen]
 
     @property
@@ -103,11 +103,11 @@ class NearestSearch:
         return _clipped(self._best.scores[:, : self._seen])
 
     def add(self, candidates: ArrayLike) -> None:
-        """Score the next candidates, [c, D]; their indices continue those before."""
+        """Score the next candidates, [c, D]; their indices continue the earlier ones."""
         self.add_unit(unit_rows(candidates))
 
     def add_unit(self, candidates: Floats) -> None:
-        """The same for candidates whose length is known to be 1."""
+        """Like `add`, for candidates whose length is known to be 1."""
         check_same_dim(self._queries.shape[1], candidates.shape[1])
         for first in range(0, len(candidates), CANDIDATES):
             block = candidates[first : first + CANDIDATES]
@@ -119,9 +119,9 @@ class NearestSearch:
 
 
 class NormalizedBlocks:
-    """Vectors [n, D] that are read in blocks and get length 1; zero vectors stay zero.
+    """Vectors [n, D] that are read in blocks and scaled to length 1; zero vectors stay zero.
 
-    Of a memory map only one block is ever held. With `rows`, only these, in this order; their number is n then.
+    Only one block of a memory map is held at a time. `rows` selects rows and their order; n is then their number.
     """
 
     def __init__(self, vectors: ArrayLike, rows: Ints | None = None) -> None:
@@ -147,9 +147,9 @@ class NormalizedBlocks:
 
 
 class TopK:
-    """The k best scores of every line, and the columns they stand in, while blocks of a score matrix pass by.
+    """The k best scores of every line and their columns, for a score matrix that arrives in blocks.
 
-    For every line, columns must come in ascending order: of equal scores the first that came is kept.
+    Columns of a line must arrive in ascending order: of equal scores, the first is kept.
     """
 
     def __init__(self, lines: int, k: int) -> None:
@@ -172,22 +172,22 @@ class TopK:
         lines_are_columns: bool = False,
         exact: Callable[[Ints, Ints], Floats] | None = None,
     ) -> None:
-        """Look at a block of scores, C-contiguous, from this line and column on.
+        """Add a block of scores, C-contiguous, that starts at this line and column.
 
         Args:
             line: The line of its first row.
             column: The column of its first one.
             scores: The block.
             lines_are_columns: Whether it is transposed.
-            exact: Scores of some places of the block, by their rows and columns, for scores that are rounded by up to
+            exact: Computes exact scores for rows and columns of the block, for scores that are rounded by up to
                 `_ROUNDING`.
         """
-        across = 1 - lines_are_columns  # the axis along which a line lies
+        across = 1 - lines_are_columns  # the axis along which a line runs
         kept = slice(line, line + scores.shape[1 - across])
         slack = np.float32(0 if exact is None else _ROUNDING)
-        bar = np.nextafter(self.scores[kept, -1], np.float32(np.inf)) - slack  # what equals the last kept is too late
+        bar = np.nextafter(self.scores[kept, -1], np.float32(np.inf)) - slack  # a tie with the last kept comes too late
         hits = np.flatnonzero(scores >= np.expand_dims(bar, across))
-        if len(hits) > _MANY * self._k * len(bar):  # of a first block all are hits, but only k can stay
+        if len(hits) > _MANY * self._k * len(bar):  # in a first block all are hits, but only k can stay
             k = min(self._k, scores.shape[across])
             bar = np.maximum(bar, np.partition(scores, -k, axis=across).take(-k, axis=across) - slack)
             hits = np.flatnonzero(scores >= np.expand_dims(bar, across))
@@ -197,12 +197,12 @@ class TopK:
             self._merge(line + places[1 - across], column + places[across], found)
 
     def _merge(self, lines: Ints, columns: Ints, scores: Floats) -> None:
-        """Let scores of some lines, those of equal lines in the order of their columns, compete with what is kept."""
+        """Merge scores into the kept ones of their lines; scores of the same line are in the order of their columns."""
         touched, number = np.unique(lines, return_inverse=True)
         numbers = np.concatenate([np.repeat(np.arange(len(touched)), self._k), number])
         scores = np.concatenate([self.scores[touched].ravel(), scores])
         columns = np.concatenate([self.indices[touched].ravel(), columns])
-        order = np.lexsort((-scores, numbers))  # stable: of equal scores the first that came
+        order = np.lexsort((-scores, numbers))  # stable: of equal scores the first is kept
         first = np.searchsorted(numbers[order], np.arange(len(touched)))
         best = order[first[:, None] + np.arange(self._k)]
         self.scores[touched] = scores[best]
@@ -210,9 +210,9 @@ class TopK:
 
 
 def _products(a: Floats, b: Floats, rows: Ints, columns: Ints) -> Floats:
-    """Inner products of rows of `a` with rows of `b`, those of equal rows equal to the bit.
+    """Inner products of rows of `a` with rows of `b`; equal rows give bit-identical products.
 
-    The entries of one large product may differ by rounding, by the place of a row in it and by the number of rows.
+    In one large product, rounding may differ with the place of a row and with the number of rows.
     """
     found = np.empty(len(rows), np.float32)
     for first in range(0, len(rows), _PAIRS):
@@ -224,7 +224,7 @@ def _products(a: Floats, b: Floats, rows: Ints, columns: Ints) -> Floats:
 
 
 class BlockProduct:
-    """Products of two blocks of vectors in memory that is used again: fresh memory costs a quarter of the time."""
+    """Products of two blocks of vectors in reused memory: fresh memory would cost a quarter of the time."""
 
     def __init__(self) -> None:
         self._memory = np.empty(QUERIES * CANDIDATES, np.float32)
@@ -242,11 +242,13 @@ def unit_rows(vectors: ArrayLike) -> Floats:
     """Vectors as [n, D] of length 1; zero vectors stay zero."""
     array = np.atleast_2d(np.asarray(vectors))
     _check_vectors(array)
-    with np.errstate(over="ignore"):  # what becomes infinity is refused
+    with np.errstate(over="ignore"):  # infinities are rejected below
         rows = array.astype(np.float32)  # a copy
         norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
     if not np.isfinite(norms).all():
-        raise ValueError("vectors hold numbers that are not finite, or too large to be squared; encode the texts again")
+        raise ValueError(
+            "vectors contain numbers that are infinite, NaN or too large to be squared; encode the texts again"
+        )
     tiny = np.flatnonzero(norms < _TINY)
     tiny = tiny[rows[tiny].any(axis=1)]
     rows[tiny] /= np.abs(rows[tiny]).max(axis=1, keepdims=True, initial=0)
@@ -270,7 +272,7 @@ def _clipped(cosines: Floats) -> Floats:
 
 
 def check_same_dim(a: int, b: int) -> None:
-    """See whether vectors of these lengths can be compared; a ValueError says that they cannot."""
+    """Raise ValueError if vectors of these lengths cannot be compared."""
     if a != b:
         raise ValueError(f"vectors of {a} and of {b} dimensions cannot be compared")
 
@@ -284,10 +286,10 @@ def _map_of(vectors: NDArray[Any]) -> mmap.mmap | None:
 
 
 def _check_mapped(vectors: NDArray[Any]) -> None:
-    """Raises ValueError if a mapped file was cut: the system ends a process that reads what is no longer there."""
+    """Raise ValueError if a mapped file was truncated: the system kills a process that reads past its end."""
     mapped = _map_of(vectors)
     if mapped is not None and mapped.size() < len(mapped):
-        raise ValueError(f"the file of {len(vectors):,} vectors was cut while it was open; open it again")
+        raise ValueError(f"the file of {len(vectors):,} vectors was truncated while it was open; open it again")
 
 
 def release_pages(array: NDArray[Any]) -> None:

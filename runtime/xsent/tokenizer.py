@@ -1,4 +1,4 @@
-"""Text to piece ids by SentencePiece, which also does all text normalisation but the removal of format characters."""
+"""Text to piece ids by SentencePiece, which also normalises text, except for removing format characters."""
 
 import re
 from collections.abc import Iterable
@@ -15,17 +15,17 @@ from xsent.errors import BundleError
 from xsent.words import word_keys
 
 _ACCENTED = re.compile("(?=.*[ß-\u024f])[a-zß-\u024f]+")
-_FREQUENT, _RARE = -8.0, -12.0  # log-probabilities, natural, of words that are as good as everywhere, and of rare ones
+_FREQUENT, _RARE = -8.0, -12.0  # natural log-probabilities of words found nearly everywhere, and of rare words
 
 # Languages whose text `expected_tokens` was measured on (docs/choosing.md).
 MEASURED = frozenset(("en", "fr", "de", "es", "it", "pt", "nl", "ru", "ja"))
 _ENOUGH = 20  # characters; a shorter text may be a name
-_EXCESS = 1.6  # tokens above those expected, over the root of the characters
-_WORDS = 0.85  # share of letters and spaces in what is judged: no numbers, no code
+_EXCESS = 1.6  # tokens beyond those expected, per square root of the characters
+_WORDS = 0.85  # smallest share of letters and spaces in a text to judge: no numbers, no code
 
 
 def expected_tokens(text: str) -> float:
-    """Tokens that a text in one of the `MEASURED` languages has, by its characters and their bytes.
+    """Expected number of tokens of a text in one of the `MEASURED` languages, from its characters and bytes.
 
     A hundred characters have 27 tokens in Latin letters (one byte each), 34 in Cyrillic ones, 77 in Japanese.
     """
@@ -42,7 +42,7 @@ def seems_foreign(text: str, tokens: int) -> bool:
 
 
 class Tokenizer:
-    """A SentencePiece model; safe to share between threads. `clean` is whether texts are cleaned, see `clean_text`."""
+    """A SentencePiece model; safe to share between threads. `clean` cleans texts first, see `clean_text`."""
 
     def __init__(self, path: str | Path, *, clean: bool = False) -> None:
         self._clean = clean
@@ -57,7 +57,7 @@ class Tokenizer:
         # A character has two to four bytes; an emoji must not outweigh three words.
         self._unknown_weight[[piece for piece in named if self._processor.is_byte(piece)]] = 1
         self._unknown_weight[self._processor.piece_to_id("▁")] = 0  # neither
-        self._unknown_weight[self._processor.unk_id()] = 3  # last: it is also the id of any name above that is missing
+        self._unknown_weight[self._processor.unk_id()] = 3  # last: missing names above also get this id
 
     @property
     def vocab_size(self) -> int:
@@ -65,11 +65,11 @@ class Tokenizer:
         return int(self._processor.get_piece_size())
 
     def encode(self, text: str) -> list[int]:
-        """The piece ids of a text, without begin or end marks. Raises TypeError or ValueError if it is no text."""
+        """The piece ids of a text, without begin or end marks. Raises TypeError or ValueError if it is not text."""
         return self.read(text)[1]
 
     def read(self, text: str) -> tuple[str, list[int]]:
-        """A text as it is read, clean or without format characters, and its piece ids; errors as in `encode`."""
+        """The text that is tokenised, without noise or format characters, and its piece ids; raises like `encode`."""
         if not isinstance(text, str):
             kind = type(text).__name__
             missing = kind in ("NoneType", "NAType") or (isinstance(text, float) and text != text)
@@ -81,13 +81,13 @@ class Tokenizer:
         except UnicodeEncodeError as error:
             surrogate = error.object[error.start]
             raise ValueError(
-                f"a lone surrogate ({surrogate!r} at {text.index(surrogate)}) is no text; "
+                f"a lone surrogate ({surrogate!r} at {text.index(surrogate)}) is not valid text; "
                 "decode the text again, as UTF-8 or with errors='replace'"
             ) from error
         return read, ids
 
     def mostly_unknown(self, ids: NDArray[np.int64]) -> bool:
-        """Whether the pieces [T] have more unknown characters than known pieces."""
+        """Whether a text's pieces [T] contain more unknown characters than known pieces."""
         return bool(self._unknown_weight[ids].sum() > 0)
 
     def rarity(self, keys: Iterable[str]) -> float:
@@ -106,7 +106,7 @@ class Tokenizer:
 
     @cached_property
     def _accented(self) -> dict[str, float]:
-        """The same of words with accents, by their spellings without; of several words the likeliest."""
+        """Words with accents by their spelling without, with the log-probability of the likeliest."""
         found: dict[str, float] = {}
         for word in filter(_ACCENTED.fullmatch, self._known):
             for key in next(word_keys(word), ()):

@@ -13,7 +13,7 @@ from xsent.encoder import SentenceEncoder, UnknownTextWarning
 from xsent.errors import BundleError
 from xsent.precision import Vectors
 
-# Largest tolerance, in typical sizes of a number: unrelated vectors differ by more, rounded ones by less.
+# Largest tolerance, in multiples of a number's typical size: unrelated vectors differ by more, rounded ones by less.
 _MOST = 3
 
 
@@ -23,9 +23,9 @@ class Verification:
 
     path: str  # the bundle
     fingerprint: str  # identity of its vector space
-    files: int  # files whose checksum is right
+    files: int  # files with the right checksum
     sentences: int  # golden sentences encoded
-    difference: float  # largest difference of a number to the golden vectors
+    difference: float  # largest difference of a number from the golden vectors
     tolerance: float  # difference allowed
 
 
@@ -37,17 +37,17 @@ def verify(path: str | Path | None = None, backend: str | None = None) -> Verifi
     allowed = golden.allowed(instruction_set())
     if not (golden.sentences and 0 <= allowed <= _MOST / math.sqrt(bundle.dim)):
         raise BundleError(
-            f"{bundle.path}: {len(golden.sentences)} golden vectors that may differ by {allowed:.2g} tell nothing; "
+            f"{bundle.path}: {len(golden.sentences)} golden vectors that may differ by {allowed:.2g} prove nothing; "
             "copy or export the bundle again"
         )
-    for layers in bundle.depths[:-1] if backend != "openvino" else ():  # it has all layers alone
+    for layers in bundle.depths[:-1] if backend != "openvino" else ():  # it supports only all layers
         if not np.isfinite(_golden_vectors(bundle, layers, backend)).all():
-            raise BundleError(f"{bundle.path}: layers={layers} gives no numbers; copy or export the bundle again")
+            raise BundleError(f"{bundle.path}: layers={layers} gives NaN or infinity; copy or export the bundle again")
     difference = float(np.abs(_golden_vectors(bundle, None, backend) - np.array(golden.vectors)).max())
     if not difference <= allowed:  # so that NaN fails too
         raise BundleError(
             f"{bundle.path}: golden vectors differ by {difference:.2g}, allowed {allowed:.2g}; "
-            "this CPU or onnxruntime computes otherwise, try another version of onnxruntime"
+            "this CPU or onnxruntime computes differently; try another version of onnxruntime"
         )
     return Verification(
         str(bundle.path), bundle.fingerprint, len(bundle.files), len(golden.sentences), difference, allowed

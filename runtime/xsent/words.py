@@ -1,4 +1,4 @@
-"""Words as an index and a search compare them: spellings of one word become equal."""
+"""Words as an index and a search compare them: different spellings of a word become equal."""
 
 import re
 import unicodedata
@@ -7,31 +7,31 @@ from typing import Literal
 
 from xsent.clean import remove_format
 
-_SHORTEST, _ENDING = 4, 3  # letters of a beginning at least, and of an ending at most
+_SHORTEST, _ENDING = 4, 3  # fewest letters of a beginning, most letters of an ending
 
 _SELECTORS = re.compile("[\ufe00-\ufe0f]")  # of variants of a character
-# Accents go, but neither the voicing marks of kana nor the breve that makes another letter of и.
+# Accents are removed, but not the voicing marks of kana nor the breve that makes й another letter than и.
 _ACCENTS = re.compile("(?<!и)[\u0300-\u036f]")
 _LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i", "ß": "ss"})
-SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})  # as people without the key type
+SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})  # as people type them without the key
 
 # Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
 _SCRIPTS = "\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
 _LETTER = f"[^\\W_{''.join(_SCRIPTS)}]"
-_WORD = f"{_LETTER}++(?:[\u0300-\u036f]+{_LETTER}*+)*+"  # possessive: a long word needs no memory
+_WORD = f"{_LETTER}++(?:[\u0300-\u036f]+{_LETTER}*+)*+"  # possessive: a long word takes no memory
 _RUN = re.compile("|".join([*(f"([{script}]+)" for script in _SCRIPTS), _WORD]))
 
 # Unicode's normal forms sort a run of combining marks in quadratic time. Text that is safe to normalize has at most 30
-# in a row (Unicode Standard Annex 15, "stream-safe"). All of them are in \W, but for two of half-width kana.
+# in a row (Unicode Standard Annex 15, "stream-safe"). All of them match \W, except two of half-width kana.
 _MOST_MARKS = 30
 _MAYBE_MARKS = re.compile(f"[\\W\uff9e\uff9f]{{{_MOST_MARKS + 1},}}")
 
 
 def word_keys(text: str) -> Iterator[tuple[str, ...]]:
-    """For every word of a text the keys under which it is found; two words are equal if they share one.
+    """The search keys of every word of a text; two words are equal if they share a key.
 
-    A key has neither case, accents nor compatibility forms, and ss for ß. An umlaut has two keys: "Müller" is found
-    as "muller" and as "mueller", but "neue" is not "neü".
+    A key has no case, accents or compatibility forms, and ss for ß. A word with an umlaut has two keys: "Müller" is
+    found as "muller" and as "mueller", but "neue" is not "neü".
     """
     folded = _SELECTORS.sub("", remove_format(text)).casefold()
     if not folded.isascii():
@@ -47,9 +47,9 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def beginning(key: str) -> str:
-    """What a key has in common with inflected forms and with compounds: all but its last three letters, at least four.
+    """What a key shares with inflected forms and compounds: all but its last three letters, at least four.
 
-    It is empty for a key of fewer letters, and for one with a digit.
+    Empty for a key with fewer letters or with a digit.
     """
     if len(key) < _SHORTEST or any(map(str.isdigit, key)):
         return ""
@@ -57,7 +57,7 @@ def beginning(key: str) -> str:
 
 
 def joined_keys(text: str) -> str:
-    """All keys of a text with spaces between, as the table of words has them."""
+    """All keys of a text, separated by spaces, as in the table of words."""
     return " ".join(key for keys in word_keys(text) for key in keys)
 
 
@@ -67,18 +67,18 @@ def has_words(text: str) -> bool:
 
 
 def without_accents(text: str) -> str:
-    """A text in small letters without accents and other marks on its letters; kana and й keep theirs."""
+    """A lower-case text without accents and other marks on its letters; kana and й keep theirs."""
     plain = _ACCENTS.sub("", _normalize("NFD", text.translate(_LETTERS)))
     return unicodedata.normalize("NFC", plain)
 
 
 def _normalize(form: Literal["NFD", "NFKC"], text: str) -> str:
-    """A normal form of a text, without the combining marks that are more than a letter can have."""
+    """A normal form of a text, without combining marks beyond what one letter can have."""
     return unicodedata.normalize(form, _MAYBE_MARKS.sub(_limited, text) if len(text) > _MOST_MARKS else text)
 
 
 def _limited(found: re.Match[str]) -> str:
-    """The characters that were found; of the combining marks in a row only the first."""
+    """The matched characters, with only the first of the combining marks in a row."""
     kept = []
     marks = 0
     for sign in found[0]:

@@ -1,4 +1,4 @@
-"""Backends: they run the graph of a bundle."""
+"""Backends, which run the graph of a bundle."""
 
 import sys
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from xsent.errors import BackendError
 
 
 class Backend(Protocol):
-    """Runs the graph of a bundle, of the depth that it was opened for; may be called from several threads at once."""
+    """Runs the graph of a bundle at the depth that it was opened for; may be called from several threads at once."""
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Piece ids [T], 1 <= T <= max_length, of one sentence to its vector [D], not normalised."""
+        """The vector [D], not normalised, of one sentence's piece ids [T], 1 <= T <= max_length."""
 
 
-# Only the one asked for is imported.
+# Only the requested one is imported.
 BACKENDS = {
     "onnx": "xsent.backends.onnx:OnnxBackend",
     "openvino": "xsent.backends.openvino:OpenVinoBackend",
@@ -32,7 +32,7 @@ BACKENDS = {
 
 
 def default_backend() -> str:
-    """The backend to use where none is named: "onnx", or "numpy" where onnxruntime is not installed."""
+    """The backend to use if none is given: "onnx", or "numpy" if onnxruntime is not installed."""
     return "onnx" if find_spec("onnxruntime") else "numpy"
 
 
@@ -40,8 +40,8 @@ def default_backend() -> str:
 def preload_backend(name: str) -> Iterator[None]:
     """Import the package of a backend in a second thread while the caller loads something else.
 
-    Only onnxruntime is slow enough to gain by it. The backend itself is opened in the caller's thread: opened in a
-    second one it takes 5 MiB more. An import that fails here fails again in `open_backend`, which says why.
+    Only onnxruntime is slow enough to benefit. The backend itself is opened in the caller's thread: in a second one it
+    takes 5 MiB more. An import that fails here fails again in `open_backend`, which reports why.
     """
     if name != "onnx" or "onnxruntime" in sys.modules:
         yield

@@ -1,9 +1,9 @@
-"""The encoder in numpy alone, for machines where onnxruntime has no wheel or does not run.
+"""The encoder in pure numpy, for machines where onnxruntime has no wheel or does not run.
 
 It maps the files of the bundle and repeats the arithmetic of the graph (`xsent_export.graph`) step by step, 8-bit
 rounding included, so that its vectors agree with those of the other backends. numpy is slow at integer products, so
-8-bit weights are held as float32: there, sums of whole numbers are exact up to 2^24. Only sums of more than a thousand
-products can exceed it; their relative error is 6e-8.
+8-bit weights are held as float32, in which sums of whole numbers are exact up to 2^24. Only sums of more than a
+thousand products can exceed it; their relative error is 6e-8.
 
 Shapes: T tokens, D dimensions, H heads, V pieces.
 """
@@ -19,8 +19,8 @@ from xsent.bundle import Bundle
 from xsent.errors import BundleError
 from xsent.similarity import Floats
 
-# Up to `_FEW` tokens are multiplied by blocks of `_BLOCK` outputs: OpenBLAS then takes a kernel that does not copy the
-# weights first, a fifth to a third faster on AVX-512, as fast elsewhere.
+# Up to `_FEW` tokens are multiplied in blocks of `_BLOCK` outputs: OpenBLAS then uses a kernel that does not copy the
+# weights first, which is a fifth to a third faster on AVX-512 and equally fast elsewhere.
 _FEW = 20
 _BLOCK = 32
 _FRAME = 2  # the first and the last token
@@ -28,7 +28,7 @@ _ONE_THREAD = OneThread()
 
 
 class NumpyBackend:
-    """numpy on the CPU, one thread a sentence; the table stays on the disk, layers take four bytes a weight.
+    """numpy on the CPU, one thread per sentence; memory-maps the table, layers use 4 bytes per weight.
 
     Raises BundleError if the network of the bundle cannot be read.
     """
@@ -37,7 +37,7 @@ class NumpyBackend:
         network = bundle.network
         self._dim = bundle.dim
         try:
-            # [V, D] float32 or int8, or [V, D / 2] uint8, two numbers a byte; scales are [V, blocks of a row].
+            # [V, D] float32 or int8, or [V, D / 2] uint8, two numbers per byte; scales are [V, blocks per row].
             self._table = bundle.mapped("table")
             self._scales = bundle.mapped("table.scales") if "table.scales" in network.tensors else None
             if len(self._table) != bundle.vocab_size:
@@ -47,12 +47,12 @@ class NumpyBackend:
             self._readout = _Readout(bundle, f"readout{bundle.layers}") if has_readouts else None
             self._first = [network.first]
             self._last = [network.last]
-            framed = has_readouts or bool(self._layers)  # otherwise the vector is the mean of the rows alone
+            framed = has_readouts or bool(self._layers)  # otherwise the vector is just the mean of the rows
             self._positions = bundle.mapped("positions") if framed else None
             self._table_norm = _Norm(bundle, "table_norm") if framed else None
             if self._positions is not None and len(self._positions) < bundle.max_length + _FRAME:
                 raise ValueError(f"{len(self._positions)} positions, expected {bundle.max_length + _FRAME}")
-            vector = self.embed(np.zeros(1, np.int64))  # raises an error if weights do not fit each other
+            vector = self.embed(np.zeros(1, np.int64))  # raises an error if the shapes of weights do not match
             if vector.shape != (self._dim,):
                 raise ValueError(f"its vectors have {len(vector)} numbers, expected {self._dim}")
         except (LookupError, TypeError, ValueError) as error:
@@ -90,7 +90,7 @@ class _Norm:
 
 
 class _Linear:
-    """A linear layer, in 8 bits if its weight is."""
+    """A linear layer, computed in 8 bits if its weight is 8-bit."""
 
     def __init__(self, bundle: Bundle, name: str) -> None:
         # [outputs, inputs]: for a few tokens up to a third faster than [inputs, outputs].
@@ -114,7 +114,7 @@ class _Linear:
 
 
 class _Readout:
-    """The mean of the tokens, weighed by a query if there is one, through a linear layer."""
+    """The mean of the tokens, weighted by a query if there is one, through a linear layer."""
 
     def __init__(self, bundle: Bundle, name: str) -> None:
         self._linear = _Linear(bundle, name)
@@ -157,7 +157,7 @@ class _Layer:
 
 def unpack_rows(rows: NDArray[Any], scales: NDArray[Any] | None) -> Floats:
     """Dequantise rows of a table [n, D], with the scales of their blocks."""
-    if rows.dtype == np.uint8:  # two numbers a byte
+    if rows.dtype == np.uint8:  # two numbers per byte
         rows = np.concatenate([rows & 15, rows >> 4], axis=1).astype(np.float32) - 8
     if scales is not None:
         rows = (rows.reshape(*scales.shape, -1) * scales.astype(np.float32)[:, :, None]).reshape(rows.shape)
@@ -165,7 +165,7 @@ def unpack_rows(rows: NDArray[Any], scales: NDArray[Any] | None) -> Floats:
 
 
 def softmax(scores: Floats) -> Floats:
-    """Shares along the last axis."""
+    """Softmax along the last axis."""
     shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
     normed: Floats = shares / shares.sum(axis=-1, keepdims=True)
     return normed
@@ -206,7 +206,7 @@ ACTIVATIONS = {"gelu": gelu, "silu": silu}
 
 
 def quantize(x: Floats) -> tuple[Floats, np.float32]:
-    """Activations as whole numbers of steps from 0, and the step, as ONNX's DynamicQuantizeLinear rounds them."""
+    """Activations in whole steps from 0, and the step, rounded as by ONNX's DynamicQuantizeLinear."""
     low, high = np.minimum(x.min(), np.float32(0)), np.maximum(x.max(), np.float32(0))
     step = (high - low) / np.float32(255) or np.float32(1)
     zero = np.rint(np.clip(-low / step, 0, 255))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from xsent.bundle import GRAPH, TABLE, WEIGHTS, Bundle
 from xsent.errors import BundleError, MissingExtraError, in_one_line
 
-# Of a session. The fused kernel of this optimizer is slower than the two it replaces (+45% time).
+# Session settings. The optimizer's fused kernel is slower than the two that it replaces (+45% time).
 SETTINGS: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "disabled_optimizers": ["SkipLayerNormFusion"]}
 
 
@@ -22,10 +22,10 @@ class HasGraph(Protocol):
 
 
 class OnnxBackend:
-    """ONNX Runtime on the CPU, one thread a sentence. Raises BundleError if the graph cannot be loaded."""
+    """ONNX Runtime on the CPU, one thread per sentence. Raises BundleError if the graph cannot be loaded."""
 
     def __init__(self, bundle: HasGraph) -> None:
-        # Here, not above: the other backends do without, and it costs 25 MiB.
+        # Here, not above: the other backends do not need it, and it costs 25 MiB.
         try:
             import onnxruntime
         except ImportError as error:
@@ -37,9 +37,9 @@ class OnnxBackend:
         self._weights = []
         try:
             folders = {(graph.parent / name).resolve().parent for name in (graph.name, TABLE, WEIGHTS)}
-            if isinstance(bundle, Bundle) and len(folders) > 1:  # links, as git-annex and DVC make them
-                # ONNX Runtime reads no weights from other folders, so they are given to it. The first call alone would
-                # copy them; the second makes it use the mapped ones. It refuses weights that the graph lacks.
+            if isinstance(bundle, Bundle) and len(folders) > 1:  # symlinks, as git-annex and DVC create them
+                # ONNX Runtime reads no weights from other folders, so pass them in. With only the first call it would
+                # copy them; the second makes it use the mapped ones. It rejects weights that the graph lacks.
                 names = bundle.graph_weights
                 self._weights = [onnxruntime.OrtValue.ortvalue_from_numpy(bundle.mapped(name)) for name in names]
                 options.add_external_initializers(names, self._weights)
@@ -60,7 +60,7 @@ class OnnxBackend:
 def session_options(onnxruntime: Any) -> Any:  # noqa: ANN401  it has no types
     """Options of a session on one thread."""
     options = onnxruntime.SessionOptions()
-    # Sentences run in parallel, one thread each: threads inside a sentence would only fight over the cores.
+    # Sentences run in parallel, one thread each: threads within a sentence would only compete for the cores.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL

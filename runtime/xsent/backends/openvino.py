@@ -1,7 +1,7 @@
 """OpenVINO on the CPU: one compiled graph for each of a few lengths.
 
-OpenVINO is fast at lengths that it was compiled for and compiles again for every other. A sentence is padded with ids
-below zero to the next of those lengths; the graph leaves padding out of attention and mean, so its vector is the same.
+OpenVINO is fast at lengths that it was compiled for and recompiles for every other. A sentence is padded with negative
+ids to the next of those lengths; the graph excludes padding from attention and mean, so its vector is the same.
 """
 
 import os
@@ -21,8 +21,8 @@ from xsent.errors import BackendError, BundleError, MissingExtraError, in_one_li
 FOLDER = "openvino"
 FILES = ("model.xml", "model.bin")
 
-# Each length takes about 15 MiB and, at the start, up to a fifth of a second. Powers of two alone slow long sentences
-# down by a seventh, and one graph for any length slows all sentences down by a third.
+# Each length takes about 15 MiB and, at the start, up to a fifth of a second. With only powers of two, long sentences
+# are a seventh slower; with one graph for any length, all sentences are a third slower.
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _PADDING = -1
 # Sentences encoded at once by one graph. Each takes 6 MiB in every graph.
@@ -30,19 +30,19 @@ _MOST_STREAMS = 4
 
 
 class OpenVinoBackend:
-    """OpenVINO on the CPU, one thread a sentence. Raises BundleError if its files are missing or damaged."""
+    """OpenVINO on the CPU, one thread per sentence. Raises BundleError if its files are missing or damaged."""
 
     def __init__(self, bundle: Bundle) -> None:
         path = bundle.path / FOLDER / FILES[0]
         if bundle.layers != bundle.num_layers:
             raise BackendError(
-                f"the openvino backend has all {bundle.num_layers} layers alone; leave layers={bundle.layers} out, or "
-                "take the onnx or numpy backend"
+                f"the openvino backend supports only the full {bundle.num_layers} layers; omit layers={bundle.layers}, "
+                "or use the onnx or numpy backend"
             )
         for name in FILES:
             if f"{FOLDER}/{name}" not in bundle.files:
                 raise BundleError(
-                    f"{bundle.path}: has no {FOLDER}/{name}; make a bundle that has it with "
+                    f"{bundle.path}: has no {FOLDER}/{name}; create a bundle that has it with "
                     "xsent-export CHECKPOINT OUT --format openvino"
                 )
         openvino = import_openvino()
@@ -64,10 +64,10 @@ class OpenVinoBackend:
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """See `Backend.embed`."""
-        if os.getpid() != self._process:  # a forked process lacks its threads and would wait for ever
+        if os.getpid() != self._process:  # a forked process lacks its threads and would wait forever
             raise BackendError(
                 "an encoder with the openvino backend cannot be used in a process forked from the one that opened it; "
-                "open it there, or start processes by spawn"
+                "open it there, or use the start method spawn"
             )
         place = bisect_left(self._lengths, len(ids))
         idle = self._idle[place]
@@ -95,7 +95,7 @@ def prepared_lengths(max_length: int) -> list[int]:
 
 
 def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no types
-    """The openvino package. Raises MissingExtraError with our extra that installs it."""
+    """The openvino package. Raises MissingExtraError with the extra that installs it."""
     try:
         with without_telemetry():
             import openvino
@@ -106,12 +106,12 @@ def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no 
 
 @contextmanager
 def without_telemetry() -> Iterator[None]:
-    """Hide openvino_telemetry, by which openvino and nncf report their import to their makers."""
+    """Hide openvino_telemetry, with which openvino and nncf report each import to their vendor."""
     name = "openvino_telemetry"
     if name in sys.modules:
         yield
         return
-    sys.modules[name] = None  # type: ignore[assignment]  # to the import system: not installed
+    sys.modules[name] = None  # type: ignore[assignment]  # the import system takes it as not installed
     try:
         yield
     finally:
@@ -128,8 +128,8 @@ def _compile(core: Any, model: Any, length: int) -> Any:  # noqa: ANN401
             "PERFORMANCE_HINT": "LATENCY",
             "NUM_STREAMS": streams,
             "INFERENCE_NUM_THREADS": streams,  # of all streams together
-            "ENABLE_CPU_PINNING": False,  # the threads are ours
-            # Not bfloat16 where the CPU has it: vectors would depend on the CPU.
+            "ENABLE_CPU_PINNING": False,  # the caller owns the threads
+            # Not bfloat16 where the CPU supports it: vectors would depend on the CPU.
             "INFERENCE_PRECISION_HINT": "f32",
         },
     )

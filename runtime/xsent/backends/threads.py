@@ -1,4 +1,4 @@
-"""Threads: how many CPUs there are for them, an ordered map over them, and BLAS on one of them."""
+"""Threads: the available CPUs, an ordered parallel map, and BLAS limited to one thread."""
 
 import math
 import os
@@ -24,7 +24,7 @@ _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openbl
 def available_cpus(root: Path = Path("/")) -> int:
     """CPUs this process may run on: its affinity, capped by the quota of its container.
 
-    The count of the machine is wrong in containers. Only tests need another `root`.
+    The machine's CPU count is wrong in containers. Only tests pass another `root`.
     """
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([affinity, *(math.ceil(quota) for quota in _quotas(root))]))
@@ -46,10 +46,10 @@ def _quotas(root: Path) -> Iterator[float]:
             continue
         folder = mount / path.lstrip("/")
         for level in (folder, *folder.parents):
-            # Passed over: no quota at this level, or a group of the host that the container cannot see.
+            # Skipped: no quota at this level, or a group of the host that the container cannot see.
             with suppress(OSError, ValueError, ZeroDivisionError):
                 quota, period = " ".join((level / file).read_text() for file in files).split()
-                if int(quota) >= 0:  # "max", no quota of version 2, is a ValueError; that of version 1 is -1
+                if int(quota) >= 0:  # no quota is "max" in version 2, a ValueError, and -1 in version 1
                     yield int(quota) / int(period)
             if level == mount:
                 break
@@ -58,12 +58,12 @@ def _quotas(root: Path) -> Iterator[float]:
 def ordered_map(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
     """Apply `work`, safe to call from several threads, to every item; yields the results in the order of the items.
 
-    Items are read in the caller's thread, at most `2 * threads` ahead of the results; one thread is the caller's.
+    Items are read in the caller's thread, at most `2 * threads` ahead of the results. `threads` = 1 starts none.
     """
     if threads == 1:
         yield from map(work, items)
         return
-    # Here, not above: it imports the logging of the standard library, and one thread needs neither.
+    # Here, not above: it imports logging, and one thread needs neither.
     from concurrent.futures import ThreadPoolExecutor
 
     pool = ThreadPoolExecutor(threads, thread_name_prefix="xsent")
@@ -82,11 +82,11 @@ def ordered_map(work: Callable[[T], R], items: Iterable[T], threads: int) -> Ite
 class OneThread:
     """Keeps numpy's OpenBLAS to one thread while any thread of this process is inside.
 
-    OpenBLAS's threads spin while they wait for work. Beside sentences encoded in parallel, or any other load, they cost
-    several times what they gain. Other BLAS libraries are not changed.
+    OpenBLAS's threads spin while they wait for work. While sentences are encoded in parallel, or under any other load,
+    they cost several times what they gain. Other BLAS libraries are not changed.
 
-    Not by `threadpoolctl`: in it, the first thread that sets a limit on OpenBLAS is the only one that can change it
-    again, and here the last thread to leave restores the limit, whichever came first.
+    `threadpoolctl` would not do: with it, only the thread that first set a limit on OpenBLAS can change it again. Here
+    the last thread to leave restores the limit, whichever came first.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class OneThread:
                 self._set(self._before)
 
     def _reset_in_child(self) -> None:
-        """A forked process lacks the other threads that were inside, and the one that held the lock."""
+        """After a fork, the other threads are gone, including the lock's owner."""
         self._lock = Lock()
         if self._inside:
             self._inside = 0
@@ -118,11 +118,11 @@ class OneThread:
 
 
 def _openblas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
-    """OpenBLAS's functions to get and to set its number of threads; where numpy has another BLAS, 0 and no effect."""
+    """OpenBLAS's functions to get and set its number of threads; with another BLAS they return 0 and do nothing."""
     import ctypes  # here, not above: `available_cpus` does not need it
 
     try:
-        # Loaded already; a lookup in it covers the libraries that it is linked to.
+        # Already loaded; a lookup in it covers the libraries that it is linked to.
         library = ctypes.CDLL(sys.modules["numpy._core._multiarray_umath"].__file__)
     except OSError:
         return lambda: 0, lambda _: None

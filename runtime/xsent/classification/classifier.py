@@ -1,4 +1,4 @@
-"""Linear heads: labels for frozen sentence vectors, fitted and run with NumPy alone.
+"""Linear heads: labels for frozen sentence vectors, fitted and run with only NumPy.
 
 Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
 """
@@ -33,35 +33,35 @@ FORMAT_VERSION = 2
 
 ClassWeight = Literal["balanced"]
 
-_OVERHEAD = 4096  # bytes of an archive without its numbers, at most
-_WORTH = 4  # examples that a description counts as much as; on SIB-200, 2 and 8 are within half a point
-# Of a head without examples: the product with the nearest description below which a text is of none of the labels, and
-# the temperature of the cosines. News (SIB-200) and made tickets agree on both.
+_OVERHEAD = 4096  # most bytes of an archive besides its numbers
+_WORTH = 4  # a description weighs as much as this many examples; on SIB-200, 2 and 8 are within half a point
+# Zero-shot heads: no label applies below this product with the nearest description; and the temperature of the
+# cosines. Both values were tuned on SIB-200 news and synthetic tickets, with the same result.
 _LEAST, _TEMPERATURE = 0.05, 1 / 16
 UNKNOWN = "unknown"  # printed where no label fits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearClassifier:
-    """Multinomial logistic regression on sentence vectors; `fit`, `from_descriptions` or `load` makes one.
+    """Multinomial logistic regression on sentence vectors; created by `fit`, `from_descriptions` or `load`.
 
-    The features of a vector are `x = √D · v / ‖v‖`: numbers of about size one, whether it was normalised or not. Those
-    of a pair are `[u; v; |u − v|; u ∘ v]` of two such vectors (Wei et al. 2020).
+    The features of a vector are `x = √D · v / ‖v‖`: numbers of about size one, whether it was normalised or not. The
+    features of a pair are `[u; v; |u − v|; u ∘ v]` of two such vectors (Wei et al. 2020).
     """
 
-    fingerprint: str  #: identity of the vector space in which it was fitted
+    fingerprint: str  #: identity of the vector space that it was fitted in
     dim: int  #: length of a vector (D)
     pairs: bool  #: whether it labels pairs of texts
     labels: tuple[str, ...]  #: in the order of the columns of `predict_proba`, sorted
     unknown: float  #: probability below which `predict` gives None
-    examples: int  #: number of examples that it was fitted on
-    choice: Choice | None  #: the result of cross-validation; None for a head of descriptions
+    examples: int  #: number of examples it was fitted on
+    choice: Choice | None  #: the result of cross-validation; None for a zero-shot head
     #: [K, F], divided by the temperature, so that the softmax gives calibrated probabilities
     weight: NDArray[np.float32]
-    bias: NDArray[np.float32]  #: [K], divided by it too
-    #: [K, D], for every label the direction that its texts are in, see `Limit`; [0, D] for pairs
+    bias: NDArray[np.float32]  #: [K], also divided by the temperature
+    #: [K, D], the direction of the texts of every label, see `Limit`; [0, D] for pairs
     centres: NDArray[np.float32]
-    least: float  #: product with the nearest centre below which a text is of none of the labels
+    least: float  #: below this product with the nearest centre, no label applies to a text
 
     def __repr__(self) -> str:
         kind = "pairs" if self.pairs else "texts"
@@ -84,13 +84,13 @@ class LinearClassifier:
             vectors: Vectors of texts [n, D], or of pairs of texts [n, 2, D].
             labels: A label for each text or pair [n]; at least two different ones, each at least twice.
             fingerprint: The encoder's fingerprint; `load` requires one of the same space.
-            class_weight: "balanced" gives every label the same weight, however rare, also in the probabilities.
+            class_weight: "balanced" gives every label the same weight, however rare, in the probabilities, too.
             unknown: Probability below which `predict` gives None; it also gives None for texts that are far from all of
                 these.
             seed: Seed for the folds; fitting itself is deterministic.
 
         Raises:
-            ValueError: There are too few examples, or not one label for each, or no vectors.
+            ValueError: There are too few examples, not one label for each, or no vectors.
         """
         if class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight = {class_weight!r} must be None or 'balanced'")
@@ -128,15 +128,15 @@ class LinearClassifier:
         example_labels: Sequence[str] = (),
         unknown: float = 0.0,
     ) -> "LinearClassifier":
-        """Make a head of described labels without training (zero-shot); a few examples refine it.
+        """Create a head from label descriptions, without training (zero-shot); a few examples refine it.
 
-        A text gets the label whose centre is nearest: the mean of the label's descriptions, which counts as much as
-        four examples, and of its examples. It gets none if its cosine to the nearest centre, less half of the mean
-        cosine to all, is below 0.05; with examples, below that of 95% of them, held out.
+        A text gets the label whose centre is nearest: the mean of the label's descriptions, which weighs as much
+        as four examples, and of its examples. It gets none if its cosine to the nearest centre, minus half of the mean
+        cosine to all, is below a limit: 0.05, or with examples the value that 95% of them reach when held out.
 
         Args:
             descriptions: Vectors [m, D] of descriptions in any language, such as "billing: invoices, refunds".
-            labels: The label of each description [m]; at least two different ones, which may have several.
+            labels: The label of each description [m]; at least two different ones, each with one or more descriptions.
             fingerprint: The encoder's fingerprint; `load` requires one of the same space.
             examples: Vectors of examples [n, D].
             example_labels: The label of each example [n].
@@ -156,7 +156,7 @@ class LinearClassifier:
         if strange := sorted({*example_labels} - {*names}):
             raise ValueError(f"the label {strange[0]!r} of an example has no description")
         if len(seen) != len(example_labels):
-            raise ValueError(f"{len(example_labels):,} labels for {len(seen):,} examples; expected one an example")
+            raise ValueError(f"{len(example_labels):,} labels for {len(seen):,} examples; expected one per example")
         limit, temperature = Limit.plain(unit_rows(sums), _LEAST), _TEMPERATURE
         if len(seen):
             own = np.array([names.index(label) for label in example_labels])
@@ -186,15 +186,15 @@ class LinearClassifier:
         return np.array(self.labels)
 
     def decision_function(self, vectors: ArrayLike) -> NDArray[np.float32]:
-        """Scores whose softmax is `predict_proba`, [n, K]; of two labels that of the second over the first, [n]."""
+        """Scores [n, K] whose softmax is `predict_proba`; with two labels the second's minus the first's [n]."""
         scores = self._scores(self._features(np.asarray(vectors)))
         return scores[:, 1] - scores[:, 0] if len(self.labels) == 2 else scores
 
     def score(self, vectors: ArrayLike, labels: Sequence[str]) -> float:
-        """Share of texts whose label `predict` gives."""
+        """Accuracy of `predict`: the share of texts with the right label."""
         found = self.predict(vectors)
         if len(found) != len(labels) or not found:
-            raise ValueError(f"{len(labels):,} labels for {len(found):,} vectors; expected one a vector")
+            raise ValueError(f"{len(labels):,} labels for {len(found):,} vectors; expected one per vector")
         return sum(a == b for a, b in zip(found, labels, strict=True)) / len(found)
 
     def predict_proba(self, vectors: ArrayLike) -> NDArray[np.float32]:
@@ -206,18 +206,18 @@ class LinearClassifier:
     ) -> list[str | None]:
         """The most probable label of every text, see `predict_proba`.
 
-        None if its probability is below `unknown`, by default the value given to `fit`; for a text that is far from all
-        texts of the training, unless `unknown` is given as 0; and for a text without words.
+        None if its probability is below `unknown`, by default the value given to `fit`; if the text is far from all
+        training texts, unless `unknown` is 0; and if the text has no words.
         """
         return [label for label, _ in self.answers(vectors, unknown=unknown, texts=texts)]
 
     def answers(
         self, vectors: ArrayLike, *, unknown: float | None = None, texts: Sequence[str] | None = None
     ) -> list[tuple[str | None, float | None]]:
-        """The label of every text, see `predict`, with the highest probability, None where the labels do not apply.
+        """The label of every text, see `predict`, and the highest probability; both None where no label applies.
 
-        They do not apply to a text that is far from all texts of the training, and to one without words: its vector is
-        zero, or it has neither a letter nor a digit, which only `texts` tell: [n], or both texts of each pair [2n].
+        No label applies to a text that is far from all training texts, or to one without words: its vector is zero, or
+        it has no letter and no digit, which only `texts` can show: [n], or both texts of each pair [2n].
         """
         threshold = self.unknown if unknown is None else _probability(unknown)
         rows = np.asarray(vectors)
@@ -227,7 +227,7 @@ class LinearClassifier:
         words = np.asarray(rows.any(axis=-1)).reshape(len(rows), size)
         if texts is not None:
             if len(texts) != words.size:
-                raise ValueError(f"{len(texts):,} texts for {words.size:,} vectors; expected one a vector")
+                raise ValueError(f"{len(texts):,} texts for {words.size:,} vectors; expected one per vector")
             words &= np.array([has_words(text) for text in texts], bool).reshape(words.shape)
         applies = np.asarray(words.all(axis=1))
         if len(self.centres) and unknown != 0:
@@ -255,7 +255,7 @@ class LinearClassifier:
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str) -> "LinearClassifier":
-        """Read a head that `save` wrote, for the encoder of a fingerprint, at any depth.
+        """Read a head that `save` wrote, for the encoder with this fingerprint, at any depth.
 
         Raises:
             FingerprintError: It was fitted on vectors of another encoder.
@@ -267,12 +267,12 @@ class LinearClassifier:
             head = _parse(read_json(beside, remedy), file)
             if not same_space(head.fingerprint, fingerprint):
                 raise FingerprintError(
-                    f"{file} is for vectors of {head.fingerprint}, the model is {fingerprint}: fit the head again"
+                    f"{file} is for vectors of {head.fingerprint}, the model is {fingerprint}; fit the head again"
                 )
         return head
 
     def _features(self, rows: NDArray[Any]) -> NDArray[np.float32]:
-        """Features [n, F] of vectors. Raises ValueError if they have another shape than those of the training."""
+        """Features [n, F] of vectors. Raises ValueError if their shape differs from that of the training."""
         expected = (2, self.dim) if self.pairs else (self.dim,)
         if rows.shape[1:] != expected or rows.ndim == 1:
             sizes = ", ".join(map(str, ("n", *expected)))
@@ -306,7 +306,7 @@ def _features(vectors: NDArray[Any]) -> NDArray[np.float32]:
         raise ValueError(f"expected vectors [n, D], or pairs [n, 2, D], got {list(vectors.shape)}")
     rows = vectors.astype(np.float32)
     if not np.isfinite(rows).all():
-        raise ValueError("vectors hold numbers that are infinite or NaN; encode the texts again")
+        raise ValueError("vectors contain numbers that are infinite or NaN; encode the texts again")
     norms = np.linalg.norm(rows, axis=-1, keepdims=True)
     rows *= np.float32(rows.shape[-1] ** 0.5) / np.where(norms > 0, norms, np.float32(1))
     if rows.ndim == 2:
@@ -318,20 +318,22 @@ def _features(vectors: NDArray[Any]) -> NDArray[np.float32]:
 def _classes(
     labels: Sequence[str], count: int, least: int = 2
 ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
-    """The labels, sorted; the number of each example's label [n]; the number of examples of each label [K]."""
+    """The sorted labels, the label index of each example [n], and the number of examples per label [K]."""
     if len(labels) != count:
-        raise ValueError(f"{len(labels):,} labels for {count:,} vectors; expected one a vector")
+        raise ValueError(f"{len(labels):,} labels for {count:,} vectors; expected one per vector")
     if strange := [label for label in labels if not isinstance(label, str)]:
         raise TypeError(f"label {strange[0]!r} must be a str")
     if UNKNOWN in labels:
-        raise ValueError(f"the label {UNKNOWN!r} is the answer where no label fits; give it another name")
+        raise ValueError(f"the label {UNKNOWN!r} is reserved for texts that no label fits; rename it")
     names, classes, counts = np.unique(np.array(labels, object), return_inverse=True, return_counts=True)
     if len(names) < 2:
         found = f"all examples are labelled {names[0]!r}" if len(names) else "no examples"
         raise ValueError(f"{found}; expected at least two different labels")
     if counts.min() < least:
         lonely = names[counts.argmin()]
-        raise ValueError(f"only one example is labelled {lonely!r}; expected at least two a label: add one or drop it")
+        raise ValueError(
+            f"only one example is labelled {lonely!r}; expected at least two per label; add one or drop it"
+        )
     return tuple(names), classes, counts
 
 
@@ -342,7 +344,7 @@ def _probability(value: float) -> float:
 
 
 def _parse(note: dict[str, Any], file: Path) -> LinearClassifier:
-    """A head from its note and the file of its numbers, which must belong together."""
+    """Build a head from its note and the file of its numbers, which must belong together."""
     if (version := note.pop("format_version")) != FORMAT_VERSION:
         raise ValueError(f"version {version}, this xsent reads {FORMAT_VERSION}")
     shape = (len(note["labels"]), note["dim"] * (4 if note["pairs"] else 1))
@@ -350,15 +352,15 @@ def _parse(note: dict[str, Any], file: Path) -> LinearClassifier:
     count = shape[0] * (shape[1] + 1) + centres[0] * centres[1]
     numbers = read_plain(file, np.dtype(np.float32).itemsize * count + _OVERHEAD)
     if note.pop("sha256") != hashlib.sha256(numbers).hexdigest():
-        raise ValueError("the numbers have another checksum")
+        raise ValueError("the checksum of the numbers differs")
     if note["labels"] != sorted(set(map(str, note["labels"]))):
-        raise ValueError("labels are not different words in order")
+        raise ValueError("labels are not sorted and unique")
     note |= {"labels": tuple(note["labels"]), "choice": note["choice"] and Choice(**note["choice"])}
     arrays = load_arrays(numbers)
     head = LinearClassifier(**note, weight=arrays["weight"], bias=arrays["bias"], centres=arrays["centres"])
     _probability(head.unknown)
     if not -1 <= head.least <= 1:
-        raise ValueError(f"least = {head.least} is no cosine")
+        raise ValueError(f"least = {head.least} is not a cosine")
     if head.weight.shape != shape or head.bias.shape != shape[:1] or head.centres.shape != centres:
         raise ValueError(f"weights {list(head.weight.shape)} for {shape[0]} labels and {shape[1]} features")
     return head

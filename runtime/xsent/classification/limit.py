@@ -1,4 +1,4 @@
-"""The limit of "unknown": which texts are near no label, in whatever language, from examples in one.
+"""The limit for "unknown": detects texts near no label in any language, from examples in one.
 
 Shapes: n texts, r rows of them, D dimensions, K labels.
 """
@@ -10,46 +10,46 @@ from numpy.typing import NDArray
 
 from xsent.similarity import unit_rows
 
-# Share of what all centres have in common that is taken off each, because some languages are farther from all centres
-# than others. With all of it texts on quite other subjects are missed, with none of it those on related ones.
+# Share of the centres' mean that is subtracted from each, because some languages are farther from all centres than
+# others. Subtracting all of it misses texts on quite different subjects; none of it, texts on related ones.
 _COMMON = 0.5
-# Nineteen of twenty translations are this near the text that they translate (1,192 training pairs in eight languages).
-# Two texts that are nearer say the same, and one of them would tell nothing new of the other.
+# Nineteen of twenty translations are at least this near their source (1,192 training pairs in eight languages). Two
+# texts that are nearer mean the same, so one adds no information about the other.
 _SAME = 0.7
-_WORTH = 4  # examples that the mean of all labels counts as much as, in the width of one
-_FAR = 0.05  # share of the training texts that are as far from the others as what is unknown
+_WORTH = 4  # in the width of a label, the mean over all labels weighs as much as this many examples
+_FAR = 0.05  # share of the training texts that the limit may reject
 _TINY = 1e-3
-_ROWS = 1000  # texts that the limit is measured on, at most
+_ROWS = 1000  # most texts that the limit is measured on
 
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """Directions of labels, and how far along one of them a text of a label is."""
+    """Directions of labels, and how far along one of them a text must be to fit a label."""
 
     centres: NDArray[np.float32]  # [K, D]
-    least: float  # product with the nearest centre below which a text of length 1 is of none of the labels
+    least: float  # below this product with the nearest centre, a text vector of length 1 fits no label
 
     def fits(self, units: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Whether texts [n] are near a label, by their vectors of length 1 [n, D]."""
+        """Whether texts [n] are near a label, from their vectors of length 1 [n, D]."""
         near: NDArray[np.bool_] = (units @ self.centres.T).max(axis=1) >= self.least
         return near
 
     @classmethod
     def plain(cls, centres: NDArray[np.float32], least: float) -> "Limit":
-        """A given limit for centres of length 1 [K, D] that all are equally wide."""
+        """A given limit for centres of length 1 [K, D], all equally wide."""
         return cls(_apart(centres), least)
 
     @classmethod
     def measured(
         cls, centres: NDArray[np.float32], cosines: NDArray[np.float64], classes: NDArray[np.int64]
     ) -> "Limit":
-        """The limit that one text in twenty of the labels is below in any language.
+        """The limit that one in twenty texts of the labels falls below, in any language.
 
-        A label is near its texts or far from them: products count in proportion to what its own texts have.
+        Labels differ in how near their texts are, so products are divided by the typical one of a label's own texts.
 
         Args:
             centres: Centres of length 1 [K, D].
-            cosines: Of texts with them, see `held_out` [r, K].
+            cosines: Cosines of texts with the centres [r, K], see `held_out`.
             classes: The labels of those texts [r].
         """
         if not len(cosines):
@@ -66,14 +66,14 @@ class Limit:
 def held_out(
     units: NDArray[np.float32], classes: NDArray[np.int64], sums: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Some rows [r] of texts, and their cosines with the centres [r, K] as texts in other languages would have them.
+    """A sample of rows [r] and their cosines with the centres [r, K], as texts in other languages would have them.
 
-    A row's own centre is taken without it, and without the texts of its label that say the same.
+    A row's own centre excludes the row itself and the texts of its label that mean the same.
 
     Args:
-        units: Vectors of length 1, or zero, which are no rows [n, D].
+        units: Vectors [n, D] of length 1 or zero; zero vectors are never sampled.
         classes: The labels [n].
-        sums: Sum of the vectors of each label, and of whatever else its centre is the mean of [K, D].
+        sums: For each label the sum of its vectors and of whatever else its centre averages [K, D].
     """
     worded = np.flatnonzero(units.any(axis=1))
     rows = np.sort(np.random.default_rng(0).permutation(worded)[:_ROWS])
@@ -84,13 +84,13 @@ def held_out(
             unit = units[rows[place]]
             rest = sums[label] - members[members @ unit >= _SAME].sum(axis=0)
             length = np.linalg.norm(rest)
-            # Where all texts of the label say the same, a translation is as near its centre as it is to one of them.
+            # If all texts of the label mean the same, a translation is as near their centre as it is to one of them.
             cosines[place, label] = rest @ unit / length if length > _TINY else _SAME
     return rows, cosines
 
 
 def find_limit(units: NDArray[np.float32], classes: NDArray[np.int64]) -> Limit:
-    """The limit of labels whose centres are the means of their texts, by vectors [n, D] and labels [n]."""
+    """The limit for labels whose centres are the means of their texts, from vectors [n, D] and labels [n]."""
     sums = np.zeros((classes.max() + 1, units.shape[1]))
     np.add.at(sums, classes, units)
     rows, cosines = held_out(units, classes, sums)
@@ -98,6 +98,6 @@ def find_limit(units: NDArray[np.float32], classes: NDArray[np.int64]) -> Limit:
 
 
 def _apart(centres: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Centres without a part of what they have in common; a text's product is its cosine less that part of the mean."""
+    """Centres minus a part of their mean; a text's product is then its cosine minus that part of its mean cosine."""
     apart: NDArray[np.float32] = centres - np.float32(_COMMON) * centres.mean(axis=0)
     return apart

@@ -1,6 +1,6 @@
 """Multinomial logistic regression: its optimum, and the choice of L2 strength and temperature.
 
-Shapes: n examples, F features, K classes. The loss, with s the weights of the examples and b not penalised, is
+Shapes: n examples, F features, K classes. The loss, with example weights s and b not penalised, is
 
     L(W, b) = 1/n Σᵢ sᵢ · (logΣexp(zᵢ) − zᵢ[yᵢ]) + l2/2 · ‖W‖²,  zᵢ = W xᵢ + b
 
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# For features of about size one: the first gives little more than the means of the classes, the last nearly overfits.
+# For features of about size one: the first yields little more than the class means, the last nearly overfits.
 STRENGTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
 _FOLDS = 5
-_PRECISION = 1e-5  # how far above its minimum the loss may end
+_PRECISION = 1e-5  # how far above its minimum the loss may stop
 _MEMORY = 10  # steps that L-BFGS remembers
-_ITERATIONS = 2000  # ten times what real vectors need
+_ITERATIONS = 2000  # ten times as many as real vectors need
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,7 +46,7 @@ class Choice:
 
     l2: float  #: strength of the L2 penalty
     temperature: float  #: divisor of the scores that calibrates held-out probabilities
-    accuracy: float  #: share of right held-out predictions
+    accuracy: float  #: share of correct held-out predictions
     #: mean of -log(probability of the true class), held out, at that temperature; weighted as the loss is
     log_loss: float
 
@@ -56,7 +56,7 @@ def fit_logistic(
 ) -> Logistic:
     """Minimise the loss for features x [n, F], classes y [n] that all occur, and weights s [n], by default 1.
 
-    The loss is convex, so the optimum does not depend on the start; an optimum nearby saves time.
+    The loss is convex, so the optimum does not depend on the start; a nearby optimum saves time.
     """
     n, width = features.shape
     weights = np.ones(n) if weights is None else weights
@@ -70,7 +70,7 @@ def fit_logistic(
         return float(-weights @ (logs * one_hot).sum(axis=1) / n + l2 / 2 * np.vdot(weight, weight)), slope
 
     packed = np.zeros((one_hot.shape[1], width + 1)) if start is None else np.column_stack([start.weight, start.bias])
-    # A function that curves by at least l2 lies at most |slope|² / (2 · l2) above its minimum.
+    # A function with curvature of at least l2 is at most |slope|² / (2 · l2) above its minimum.
     packed = minimize(objective, packed, tolerance=(2 * l2 * _PRECISION) ** 0.5)
     return Logistic(packed[:, :-1], packed[:, -1])
 
@@ -78,8 +78,9 @@ def fit_logistic(
 def cross_validate(features: Doubles, classes: Ints, weights: Doubles, *, seed: int) -> Choice:
     """Choose L2 strength and temperature by the log loss of stratified 5-fold cross-validation.
 
-    Tries penalties from the strongest on, each fold starting from its last optimum, until the held-out loss no longer
-    falls: weak penalties, which take longest, are rarely tried. Each class must occur twice; the seed draws the folds.
+    Tries penalties from the strongest down, each fold starting from its last optimum, until the held-out loss stops
+    falling, so weak penalties, which take longest, are rarely tried. Each class must occur twice; the seed draws the
+    folds.
     """
     folds = stratified_folds(classes, seed=seed)
     fitted: list[Logistic | None] = [None] * (folds.max() + 1)
@@ -116,8 +117,8 @@ def stratified_folds(classes: Ints, *, seed: int) -> Ints:
 def fit_temperature(scores: Doubles, classes: Ints, weights: Doubles) -> float:
     """The temperature of lowest log loss (Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2).
 
-    From held-out scores [n, K]. By Laplace's rule one of n + 2 examples counts for all classes: if all predictions are
-    right, the lowest loss is otherwise at temperature 0, that is certainty, which n examples cannot prove.
+    From held-out scores [n, K]. By Laplace's rule one of n + 2 examples counts for all classes: otherwise, if all
+    predictions are right, the lowest loss is at temperature 0, that is, certainty, which n examples cannot prove.
     """
     doubt = 1 / (len(classes) + 2)
     gold = (1 - doubt) * scores[np.arange(len(classes)), classes] + doubt * scores.mean(axis=1)
@@ -130,7 +131,7 @@ def fit_temperature(scores: Doubles, classes: Ints, weights: Doubles) -> float:
 
 
 def log_softmax(scores: Doubles) -> Doubles:
-    """Logarithms of the probabilities of classes, [n, K]."""
+    """Log-probabilities of the classes [n, K]."""
     scores = scores - scores.max(axis=1, keepdims=True)
     logs: Doubles = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return logs
@@ -139,7 +140,7 @@ def log_softmax(scores: Doubles) -> Doubles:
 def minimize(objective: Objective, start: Doubles, *, tolerance: float) -> Doubles:
     """Minimise a smooth convex function by L-BFGS (Nocedal & Wright 2006, "Numerical Optimization", algorithm 7.5).
 
-    The objective returns value and slope at a point of any shape. Stops once the norm of the slope is at most
+    The objective returns the value and the slope at a point of any shape. Stops once the norm of the slope is at most
     `tolerance`.
     """
     point = start
@@ -157,17 +158,17 @@ def minimize(objective: Objective, start: Doubles, *, tolerance: float) -> Doubl
             if next_value <= value + length * descent:
                 break
             length /= 2
-            if length < 1e-10:  # rounding hides any lower point
+            if length < 1e-10:  # rounding hides any lower value
                 return point
         if np.vdot(next_point - point, next_slope - slope) > 0:  # always, except for rounding
             steps.append((next_point - point, next_slope - slope))
         point, value, slope = next_point, next_value, next_slope
-    warnings.warn(f"logistic regression: not at its optimum after {_ITERATIONS:,} steps", RuntimeWarning, stacklevel=2)
+    warnings.warn(f"logistic regression did not converge in {_ITERATIONS:,} steps", RuntimeWarning, stacklevel=2)
     return point
 
 
 def _newton_like(slope: Doubles, steps: deque[tuple[Doubles, Doubles]]) -> Doubles:
-    """The slope times the inverse Hessian, as estimated from the last steps (of the point, of the slope)."""
+    """The slope times the inverse Hessian, estimated from the last steps of the point and of the slope."""
     shares = []
     for step, change in reversed(steps):
         share = np.vdot(step, slope) / np.vdot(step, change)

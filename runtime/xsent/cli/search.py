@@ -92,7 +92,7 @@ def search(
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
     from xsent.files.tables import TextSource
-    from xsent.search.index import say_nothing_close
+    from xsent.search.index import no_match_message
 
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
@@ -109,7 +109,7 @@ def search(
     columns = {**({"query": str} if source else {}), **(_JSON_COLUMNS if as_json else _COLUMNS)}
     with row_output(output, columns, as_json=as_json, force=force) as write:
         for name, hits in _answers(texts, partial(find, encoder, k=k, least=least, space=space)):
-            if nothing := say_nothing_close(hits):
+            if nothing := no_match_message(hits):
                 typer.echo(f"Query {name}: {nothing}" if source else nothing, err=True)
             for hit in hits:
                 place = [hit.line, hit.id or None, hit.text, hit.close] if as_json else [hit.id or hit.line, hit.text]

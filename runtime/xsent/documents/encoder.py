@@ -1,7 +1,7 @@
-"""Documents to vectors that do not depend on the language (LAWDR, Gong et al. 2021).
+"""Language-independent document vectors (LAWDR, Gong et al. 2021).
 
-A document is split into sentences, the sentences are encoded, the subspace of the language is removed from their
-vectors, and the document's vector is their sum, weighted by how rare they are.
+A document is split into sentences, the sentences are encoded, and the subspace of the language is removed from their
+vectors. The document's vector is the sum of these, weighted by how rare each sentence is.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _HELD_OUT = 5  # every fifth document is held out to test the rank: 8 : 2, as in
 
 
 class EncodesStreams(Protocol):
-    """A sentence encoder whose vectors have an identity, such as `SentenceEncoder`."""
+    """A sentence encoder whose vector space has an identity, such as `SentenceEncoder`."""
 
     @property
     def dim(self) -> int:
@@ -60,7 +60,7 @@ class DocumentEncoder:
 
     @property
     def space(self) -> DocumentSpace:
-        """The fitted space: the directions that are removed, and why. Raises ValueError if nothing was fitted."""
+        """The fitted space: the removed directions, and why. Raises ValueError before `fit` or `load`."""
         if self._space is None:
             raise ValueError("nothing was fitted; call fit or load first")
         return self._space
@@ -72,7 +72,7 @@ class DocumentEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the document vectors: of the sentence encoder, its depth and the fitted space."""
+        """Identity of the document vectors, from the sentence encoder, its depth and the fitted space."""
         depth = split_depth(self._encoder.fingerprint)[1]
         return self.space.fingerprint + (f".{depth}" if depth else "")
 
@@ -83,13 +83,13 @@ class DocumentEncoder:
         rank: int | None = None,
         show_progress_bar: bool = False,
     ) -> Self:
-        """Fit the languages' subspaces and densities on documents, replacing an older fit.
+        """Fit the languages' subspaces and densities on documents, replacing an earlier fit.
 
         Args:
             documents: Documents by language code, or a list of documents of one language. A document is a text, which
                 needs the extra `documents`, or a list of sentences; documents without a sentence are ignored.
-            rank: Number of directions to remove (m). None chooses the fewest without which a linear classifier cannot
-                tell the languages, the paper's rule; with one language nothing is removed.
+            rank: Number of directions to remove (m). None follows the paper: the fewest after whose removal a
+                linear classifier cannot tell the languages apart. With one language nothing is removed.
             show_progress_bar: Report progress on standard error.
 
         Raises:
@@ -130,13 +130,15 @@ class DocumentEncoder:
         Args:
             documents: Texts or lists of sentences, see `fit`. One without a sentence gets the zero vector.
             language: Code of their language; optional if only one was fitted.
-            normalize_embeddings: Give vectors length 1; otherwise they are the sums of equation 3.
+            normalize_embeddings: Scale vectors to length 1; otherwise they are the sums of equation 3.
             show_progress_bar: Report progress on standard error.
         """
         languages = self.space.languages
         code = next(iter(languages)) if language is None and len(languages) == 1 else language
         if code is None or code not in languages:
-            raise ValueError(f"language = {language!r} was never fitted; these were: {', '.join(map(repr, languages))}")
+            raise ValueError(
+                f"language = {language!r} was not fitted; fitted languages: {', '.join(map(repr, languages))}"
+            )
         texts = _split(documents, code)
         vectors = np.zeros((len(texts), self.dim), np.float32)
         with Progress("documents", len(texts), enabled=show_progress_bar) as progress:
@@ -176,8 +178,8 @@ class DocumentEncoder:
         for language, found in surveys.items():
             if len(surveys) > 1 and not (found.train.count and len(found.held_out_sample)):
                 raise ValueError(
-                    f"language {language!r}: too few documents to choose the rank by the rule, which tests on every "
-                    f"{_HELD_OUT}th; fit on more than {_HELD_OUT}, or give the rank (--rank 1)"
+                    f"language {language!r}: too few documents to choose the rank, which tests on every "
+                    f"{_HELD_OUT}th; fit on more than {_HELD_OUT}, or set the rank (--rank 1)"
                 )
         return choose_rank([s.train for s in surveys.values()], [s.held_out_sample for s in surveys.values()])
 

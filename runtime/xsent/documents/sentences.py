@@ -7,20 +7,20 @@ from xsent.errors import require_extra
 
 TextOrSentences = str | Sequence[str]  # of one document
 
-# Characters split at once. sentencex takes a quotation for one sentence, so a quotation mark that is never closed would
+# Characters split at once. sentencex treats a quotation as one sentence, so a quotation mark that is never closed would
 # hide all sentences up to the next one; and its time grows with the square of the length.
 _WINDOW = 4000
 
 
 def split_sentences(text: str, *languages: str) -> list[str]:
-    """Split a text into sentences, stripped, without empty ones.
+    """Split a text into sentences; they are stripped, and empty ones are dropped.
 
     A line break ends a sentence only if a blank line follows. A sentence of more than 4,000 characters is cut.
 
     Args:
         text: The text.
-        languages: The code of its language. With several, a sentence ends where the rules of all of them say so, which
-            suits texts of an unknown language: no "3. Mai" is cut if German is among them. A language that sentencex
+        languages: The code of its language. With several, a sentence ends where the rules of all of them agree, which
+            suits texts of an unknown language: "3. Mai" is not split if German is among them. A language that sentencex
             does not know is split by general rules.
 
     Raises:
@@ -48,7 +48,7 @@ def split_sentences(text: str, *languages: str) -> list[str]:
 
 
 def sentences_of(document: TextOrSentences, language: str) -> list[str]:
-    """The sentences of a document, without empty ones; a text is split."""
+    """The sentences of a document, without empty ones; splits a text."""
     if isinstance(document, str):
         return split_sentences(document, language or "en") if document.strip() else []
     sentences = list(document)

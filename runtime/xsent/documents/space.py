@@ -1,7 +1,7 @@
-"""The space of document vectors that LAWDR (Gong et al. 2021) fits: subspace and density of each language.
+"""The space of document vectors fitted by LAWDR (Gong et al. 2021): subspace and density of each language.
 
 - The subspace of a language: the dominant directions of its sentence vectors, which are removed from them;
-  `choose_rank` decides how many.
+  `choose_rank` determines how many.
 - The density of a language: how common a sentence is in the corpus. Rare sentences have more weight.
 - The folder that stores both.
 
@@ -37,10 +37,10 @@ FORMAT_VERSION = 1
 _ABOUT = "documents.json"
 _ARRAYS = "documents.npz"
 
-SAMPLE = 10_000  # sentence vectors of a language that are kept
+SAMPLE = 10_000  # sentence vectors kept per language
 _SAMPLE_BLOCK = 1024  # vectors summed up at once
 
-# Section 10.2 stops under 55 % for two languages: a tenth of the way from chance, 50 %, to certainty.
+# Section 10.2 stops below 55 % for two languages: a tenth of the way from chance, 50 %, to certainty.
 _TENTH = 0.1
 _RIDGE = 1e-3  # times the mean variance of a dimension: keeps the classifier solvable with few sentences
 
@@ -49,7 +49,7 @@ FOLDS = 5
 BANDWIDTHS = 20  # tried between the smallest possible and the largest useful one
 _BLOCK = 512  # sentences compared with all points at once: 40 MiB with 10,000 points
 _SLACK = 1 + 1e-6  # factor of a squared distance: rounding must not decide whether a pair on the edge counts
-_SAME = 3e-5  # times the vectors' length: points no further apart differ by rounding alone
+_SAME = 3e-5  # times the vectors' length: points no farther apart differ only by rounding
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class LanguageSurvey:
 
 
 def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: int) -> LanguageSurvey:
-    """Read the sentence vectors [D] of a language once; `held_out` [n] marks those for testing."""
+    """Summarise the sentence vectors [D] of a language in one pass; `held_out` [n] marks those for testing."""
     kept = np.zeros(len(held_out), bool)
     kept[np.random.default_rng(0).permutation(len(held_out))[:SAMPLE]] = True
     none = np.empty((0, dim), np.float32)
@@ -105,7 +105,7 @@ def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: in
 def dominant_directions(gram: Doubles, rank: int) -> Doubles:
     """The `rank` eigenvectors of largest eigenvalue of a Gram matrix [D, D], as rows [rank, D].
 
-    The sign, which is arbitrary, makes the largest number of each positive.
+    The sign is arbitrary; it is chosen so that the largest number of each is positive.
     """
     _, vectors = np.linalg.eigh(gram)  # ascending
     rows: Doubles = vectors.T[::-1][:rank]
@@ -114,7 +114,7 @@ def dominant_directions(gram: Doubles, rank: int) -> Doubles:
 
 
 def remove_directions(vectors: Floats, directions: Floats) -> Floats:
-    """Debiased vectors [n, D]: without their components along orthonormal directions [m, D] (LAWDR, section 3.2)."""
+    """Remove the components of vectors [n, D] along orthonormal directions [m, D] (LAWDR, section 3.2)."""
     return (vectors - (vectors @ directions.T) @ directions).astype(np.float32, copy=False)
 
 
@@ -123,17 +123,17 @@ class RankChoice:
     """How many directions to remove, and why."""
 
     rank: int  #: number of directions to remove (m)
-    #: accuracy of a linear classifier of the language on held-out sentences, without the first 0, 1, ..., m directions
+    #: held-out accuracy of a linear language classifier after removing the first 0, 1, ..., m directions
     accuracies: tuple[float, ...]
 
 
 def choose_rank(train: Sequence[Moments], held_out: Sequence[Floats]) -> RankChoice:
-    """The smallest number of directions without which a linear classifier cannot tell the languages (section 10.1).
+    """The fewest directions after whose removal a linear classifier cannot tell the languages apart (section 10.1).
 
-    "Cannot tell" means an accuracy under a tenth of the way from chance to certainty: the paper's 55 % for two
-    languages. The classifier is linear least squares on one-hot languages, each of the same weight, instead of the
-    paper's support vector machine: the moments are enough to fit it, so every number from 0 up is tried. Raises
-    ValueError if half of the directions are not enough.
+    "Cannot tell apart" means an accuracy below a tenth of the way from chance to certainty: the paper's 55 % for two
+    languages. The classifier is linear least squares on one-hot languages of equal weight, instead of the paper's
+    support vector machine: the moments are enough to fit it, so every number from 0 up is tried. Raises ValueError if
+    removing half of the directions is not enough.
     """
     languages = len(train)
     if languages < 2:
@@ -149,8 +149,8 @@ def choose_rank(train: Sequence[Moments], held_out: Sequence[Floats]) -> RankCho
         rank = len(accuracies) - 1
         if rank == limit:
             raise ValueError(
-                f"languages still show after removing {rank} directions: {100 * min(accuracies):.1f} % at best, the "
-                f"rule wants under {100 * bar:.1f} %; fit on more text, or give the rank"
+                f"a classifier still tells the languages apart after removing {rank} directions: accuracy "
+                f"{100 * min(accuracies):.1f} %, expected below {100 * bar:.1f} %; fit on more text, or set the rank"
             )
         for number in range(languages):
             axis = axes[number][rank]
@@ -162,7 +162,7 @@ def choose_rank(train: Sequence[Moments], held_out: Sequence[Floats]) -> RankCho
 
 
 def _language_accuracy(grams: Sequence[Doubles], means: Doubles, tests: Sequence[Doubles]) -> float:
-    """Fit a least-squares classifier on moments and test it; returns the mean accuracy of the languages.
+    """Fit a least-squares classifier on moments and test it; returns the mean accuracy over languages.
 
     With one-hot targets and languages of the same weight, the normal equations are S W = M - mean(M), up to a factor,
     where S is the covariance of all vectors and M has the languages' mean vectors.
@@ -180,8 +180,8 @@ def _language_accuracy(grams: Sequence[Doubles], means: Doubles, tests: Sequence
 class Density:
     """How common a sentence is in a corpus: kernel density with a top-hat kernel (sections 4.1 and 10.2).
 
-    The density P of a point is the share of the corpus within a ball around it. Dividing by the ball's volume is left
-    out: it is the same everywhere and cancels in the weight of equation 3, w = b / (b + P) with b half the mean P.
+    The density P of a point is the share of the corpus within a ball around it. It is not divided by the ball's volume,
+    which is the same everywhere and cancels in the weight of equation 3, w = b / (b + P) with b half the mean P.
     """
 
     center: Floats  # mean vector of the corpus [D]
@@ -192,11 +192,11 @@ class Density:
 
     @classmethod
     def fit(cls, vectors: Floats) -> "Density":
-        """Fit a density on sentence vectors [p, D], in time O(p²). Raises ValueError if they are too few."""
+        """Fit a density on sentence vectors [p, D], in O(p²) time. Raises ValueError if there are too few."""
         if len(vectors) <= DIMENSIONS:
             raise ValueError(
-                f"{len(vectors)} sentences are too few to estimate a density in {DIMENSIONS} dimensions, at least "
-                f"{DIMENSIONS + 1} are needed; fit on more text, or without weights (--no-weights)"
+                f"{len(vectors)} sentences are too few to estimate a density in {DIMENSIONS} dimensions, "
+                f"expected at least {DIMENSIONS + 1}; fit on more text, or without weights (--no-weights)"
             )
         moments = Moments.of(vectors)
         mean = moments.total / moments.count
@@ -218,16 +218,16 @@ class Density:
         return np.concatenate([(_squared_distances(block, points) <= bound).mean(axis=1) for block in blocks])
 
     def weights(self, vectors: Floats) -> Floats:
-        """Weights [n] of sentence vectors [n, D] (equation 3), from near 0 for common ones to 1 for new ones."""
+        """Weights [n] of sentence vectors [n, D] (equation 3), from near 0 for common sentences to 1 for new ones."""
         weights: Doubles = self.scale / (self.scale + self.of(vectors))
         return weights.astype(np.float32)
 
 
 def choose_bandwidth(points: Floats) -> float:
-    """The radius of highest likelihood for points [p, d], more than one, by 5-fold cross-validation (section 10.2).
+    """The radius of highest likelihood for at least two points [p, d], by 5-fold cross-validation (section 10.2).
 
-    A held-out point without another in its ball has likelihood 0. So the search begins at the largest distance of a
-    held-out point to its nearest point, and ends where every ball holds all points.
+    A held-out point with no other in its ball has likelihood 0. So the search starts at the largest distance of a
+    held-out point to its nearest point, and ends where every ball contains all points.
     """
     rows = points.astype(np.float64)
     folds = [np.arange(fold, len(rows), FOLDS) for fold in range(min(FOLDS, len(rows)))]
@@ -247,7 +247,7 @@ def choose_bandwidth(points: Floats) -> float:
 
 
 def _held_out_distances(rows: Doubles, folds: list[NDArray[np.int64]]) -> Iterator[Doubles]:
-    """Squared distances of each fold's points to those of the other folds, in blocks of rows."""
+    """Squared distances between each fold's points and those of the other folds, in blocks of rows."""
     for fold in folds:
         others = np.delete(rows, fold, axis=0)
         for start in range(0, len(fold), _BLOCK):
@@ -271,10 +271,10 @@ class LanguageSpace:
     """Subspace and density of a language."""
 
     directions: Floats  # to remove from its sentence vectors [m, D]
-    density: Density | None  # for the weights of its sentences; None gives all the same weight
+    density: Density | None  # for the weights of its sentences; None weights all equally
 
     def document(self, sentences: Floats) -> Floats:
-        """The vector [D] of a document's sentence vectors [s, D]: the weighted sum of debiased ones (equation 3)."""
+        """The document vector [D] of sentence vectors [s, D]: the weighted sum of the debiased ones (equation 3)."""
         clean = remove_directions(sentences, self.directions)
         return clean.sum(axis=0) if self.density is None else self.density.weights(sentences) @ clean
 
@@ -309,7 +309,7 @@ class DocumentSpace:
         with atomic_folder(path) as folder:
             (folder / _ABOUT).write_bytes(to_json(about))
             with (folder / _ARRAYS).open("wb") as file:
-                np.savez(file, **self._arrays())  # type: ignore[arg-type]  # no array is named as an option of savez
+                np.savez(file, **self._arrays())  # type: ignore[arg-type]  # no array is named like an option of savez
 
     @classmethod
     def load(cls, path: Path, encoder: str) -> Self:
@@ -324,14 +324,14 @@ class DocumentSpace:
                 )
             if not same_space(about["encoder"], encoder):
                 raise FingerprintError(
-                    f"{path} was fitted on sentence vectors of {about['encoder']}, this model gives those of "
-                    f"{encoder}: use the model it was fitted with, or fit again"
+                    f"{path} was fitted on sentence vectors of {about['encoder']}, this model is "
+                    f"{encoder}; use the model it was fitted with, or fit again"
                 )
             arrays = load_arrays(read_plain(path / _ARRAYS))
             languages = {code: _language(arrays, code, weighted) for code, weighted in about["languages"].items()}
             space = cls(about["encoder"], languages, RankChoice(about["rank"], tuple(about["accuracies"])))
             if space.fingerprint != about["fingerprint"]:
-                raise ValueError("its fingerprint is not that of its content")
+                raise ValueError("its fingerprint does not match its content")
         return space
 
     def _arrays(self) -> dict[str, NDArray[Any]]:

@@ -1,8 +1,8 @@
 """Published protocols by name.
 
-Each takes an encoder, the folder or file of its data, and codes of languages, and returns an `Evaluation`. Without
-codes it measures all languages of the data that the encoder, if it says so, was trained for. Raises DataError if a file
-is missing or cannot be read, or has none of the languages.
+Each takes an encoder, the folder or file of its data and language codes, and returns an `Evaluation`. Without codes it
+measures all languages of the data that the encoder was trained for, if it lists them. Raises DataError if a file is
+missing, cannot be read or has none of the languages.
 """
 
 from collections.abc import Callable

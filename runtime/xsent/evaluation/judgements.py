@@ -1,11 +1,11 @@
-"""Protocols on files in which people say what is near in meaning: scores of pairs, contrasts, and words.
+"""Protocols on human judgements of what is near in meaning: scores of pairs, contrasts, and words.
 
 - STS-B: Spearman's rank correlation between the cosine of a pair and its score, from 0 (unrelated) to 5 (the same).
-- Contrasts: is a sentence nearer to its translation than to a sentence of nearly the same words and another meaning?
-  The order of the words is changed, a negation, the names, or a number. An encoder that ignores the order of words
-  gets 50 per cent where the words stay the same.
+- Contrasts: is a sentence nearer to its translation than to a sentence with nearly the same words but another meaning?
+  Changed are the word order, a negation, the names or a number. An encoder that ignores word order gets 50 per cent if
+  the words stay the same.
 - Words: is the nearest word the other form or the translation of a word, and not one of 50 others? Some of those are
-  near traps: the same kind of thing, a similar spelling, "OK".
+  deliberately near: the same kind of thing, a similar spelling, "OK".
 """
 
 import csv
@@ -29,14 +29,12 @@ END = "-test.csv"
 STS_NOTE = "Spearman's correlation of cosine and human score."
 
 HEADER = ["kind", "english", "language", "translation", "changed"]  # first line of a file of contrasts
-CONTRASTS_LAYOUT = "kind, English, language, translation, changed translation with tabs between"
-CONTRASTS_NOTE = (
-    "Per cent of sentences that lie nearer to their translation than to a changed one; equally near counts half."
-)
+CONTRASTS_LAYOUT = "kind, English, language, translation, changed translation, separated by tabs"
+CONTRASTS_NOTE = "Per cent of sentences that are nearer to their translation than to a changed one; ties count as half."
 
-WORD_FIELDS = {"form": 5, "translation": 5, "other": 3}  # of a line, by its kind
+WORD_FIELDS = {"form": 5, "translation": 5, "other": 3}  # fields per line, by its kind
 WORDS_LAYOUT = "'form' or 'translation', language, word, partner's language, partner; or 'other', language, word"
-WORDS_NOTE = "P@1: per cent of words that lie nearer to their partner than to all others; equally near is not found."
+WORDS_NOTE = "P@1: per cent of words that are nearer to their partner than to all others; ties do not count."
 
 _SAME = 1e-6  # a smaller difference of cosines may be rounding
 
@@ -58,10 +56,10 @@ def sts(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | 
 
 
 def contrasts(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
-    """Measure an encoder on a file of contrasts, see `HEADER`: a row for each kind of change, a column a language."""
+    """Measure an encoder on a file of contrasts, see `HEADER`: one row per kind of change, one column per language."""
     lines = list(read_fields(file, len(HEADER), CONTRASTS_LAYOUT))
     if not lines or lines[0] != HEADER:
-        raise DataError(f"{file}: its first line must be {' '.join(HEADER)}, with tabs between")
+        raise DataError(f"{file}: its first line must be {' '.join(HEADER)}, separated by tabs")
     wanted = choose_languages(encoder, {line[2] for line in lines[1:]}, languages, file, "lines in some language")
     groups: dict[Group, Lines] = {}
     for line in lines[1:]:
@@ -80,9 +78,9 @@ def contrasts(encoder: SupportsEncode, file: str | Path, languages: Sequence[str
 
 
 def words(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
-    """Measure an encoder on a file of words, see `WORDS_LAYOUT`: a row for each kind of partner, a column a language.
+    """Measure an encoder on a file of words, see `WORDS_LAYOUT`: one row per kind of partner, one column per language.
 
-    The others are those of the partner's language, which must be one of the languages; English always is.
+    The other words are in the partner's language, which must be one of the languages or English.
     """
     lines = _read_words(file)
     found = {line[1] for line in lines if line[0] != "other"}
@@ -95,8 +93,10 @@ def words(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | 
             others.setdefault(language, []).append(word)
         elif language in wanted and line[3] in {*wanted, "en"}:
             groups.setdefault((kind, language, line[3]), []).append(line)
-    if alone := sorted({code for _, _, code in groups} - set(others)):
-        raise DataError(f"{file}: has no others in {', '.join(alone)}; expected with tabs between: {WORDS_LAYOUT}")
+    if missing := sorted({code for _, _, code in groups} - set(others)):
+        raise DataError(
+            f"{file}: has no 'other' words in {', '.join(missing)}; expected, separated by tabs: {WORDS_LAYOUT}"
+        )
 
     def right(group: Group) -> list[float]:
         queries, partners = (encoder.encode([line[column] for line in groups[group]]) for column in (2, 4))
@@ -108,25 +108,25 @@ def words(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | 
 
 
 def read_sts(file: Path) -> tuple[list[str], list[str], list[float]]:
-    """The sentences of both sides and their scores. Raises DataError if not at least two scores differ."""
+    """The sentences of both sides and their scores. Raises DataError unless at least two scores differ."""
     left, right, gold = [], [], []
     reader = csv.reader(f"{line}\n" for line in read_lines(file))
     try:
         for a, b, score in reader:
             if not math.isfinite(float(score)):
-                raise ValueError(f"{score} is no score")
+                raise ValueError(f"{score} is not a score")
             left.append(a)
             right.append(b)
             gold.append(float(score))
     except (ValueError, csv.Error) as error:
-        raise DataError(f"{file}:{reader.line_num}: expected sentence, sentence, score with commas between") from error
+        raise DataError(f"{file}:{reader.line_num}: expected sentence, sentence, score, separated by commas") from error
     if len(set(gold)) < 2:
         raise DataError(f"{file}: {len(gold)} pairs with {len(set(gold))} scores; a correlation needs different ones")
     return left, right, gold
 
 
 def spearman(a: ArrayLike, b: ArrayLike) -> float:
-    """Spearman's rank correlation of two lists of numbers; 0 where all numbers of one list are equal."""
+    """Spearman's rank correlation of two lists of numbers; 0 if all numbers of one list are equal."""
     left, right = ranks(a), ranks(b)
     constant = np.ptp(left) == 0 or np.ptp(right) == 0
     return 0.0 if constant else float(np.corrcoef(left, right)[0, 1])
@@ -141,7 +141,7 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
 def _by_kind(
     groups: Mapping[Group, Lines], right: Callable[[Group], list[float]], counted: str, note: str
 ) -> Evaluation:
-    """A row for each kind, with a column a language: per cent of lines that are right; `right` gives 0 to 1 a line."""
+    """One row per kind, one column per language: per cent of lines that are right; `right` returns 0 to 1 per line."""
     with Progress("languages and kinds", len(groups)) as progress:
         measured = [(group[0], group[1], right(group)) for group in progress.count(groups)]
 
@@ -149,7 +149,9 @@ def _by_kind(
         by_language: dict[str, list[float]] = {}
         for _, code, ones in sorted(found, key=itemgetter(1)):
             by_language.setdefault(code, []).extend(ones)
-        everything = [one for ones in by_language.values() for one in ones]  # every line counts the same in the mean
+        everything = [
+            one for ones in by_language.values() for one in ones
+        ]  # every line has the same weight in the mean
         per_cent = {code: 100 * fmean(ones) for code, ones in [*by_language.items(), ("mean", everything)]}
         return {counted: len(everything), **per_cent}
 
@@ -163,5 +165,5 @@ def _read_words(file: str | Path) -> Lines:
     for number, line in enumerate(lines, 1):
         if len(line) != WORD_FIELDS.get(line[0]) or not all(line):
             given = f"{line[0]!r} and {len(line) - 1} more fields"
-            raise DataError(f"{file}:{number}: {given}; expected with tabs between, none empty: {WORDS_LAYOUT}")
+            raise DataError(f"{file}:{number}: {given}; expected, separated by tabs and none empty: {WORDS_LAYOUT}")
     return lines

@@ -19,23 +19,23 @@ class Evaluation:
 
     scores: Mapping[str, Figures]  # by language, or by kind
     mean: Figures
-    note: str  # what to know when comparing
+    note: str  # what to know when comparing results
     by: str = "language"
 
     @classmethod
     def of(cls, scores: Mapping[str, Figures], averaged: Sequence[str], note: str) -> "Evaluation":
-        """A result whose mean has some figures, averaged over the languages."""
+        """A result whose mean averages some figures over the languages."""
         return cls(scores, {name: fmean(row[name] for row in scores.values()) for name in averaged}, note)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A table with a row for each language, and one for the mean."""
+        """A table with one row per language, and one for the mean."""
         return [{self.by: name, **row} for name, row in {**self.scores, "mean": self.mean}.items()]
 
 
 def measure_each(
     languages: Sequence[str], measure: Callable[[str], Figures], averaged: Sequence[str], note: str
 ) -> Evaluation:
-    """Measure one language after the other."""
+    """Measure one language after another."""
     with Progress("languages", len(languages)) as progress:
         scores = {language: measure(language) for language in progress.count(languages)}
     return Evaluation.of(scores, averaged, note)
@@ -44,9 +44,9 @@ def measure_each(
 def choose_languages(
     encoder: SupportsEncode, found: Iterable[str], asked: Sequence[str] | None, place: str | Path, expected: str
 ) -> list[str]:
-    """The languages asked for; by default those that have a test and that the encoder, if it says so, was trained for.
+    """The requested languages; by default those with a test that the encoder was trained for, if it lists them.
 
-    Raises DataError if there is none, or no test of one asked for; `place` and `expected` are named in the message.
+    Raises DataError if there are none, or a requested one has no test; the message names `place` and `expected`.
     """
     there = sorted(found)
     if not there:
@@ -54,7 +54,7 @@ def choose_languages(
         raise DataError(f"{place}: {why}; expected {expected}")
     chosen = [*asked] if asked is not None else [code for code in there if code in getattr(encoder, "languages", there)]
     missing = ", ".join(code for code in chosen if code not in there)
-    nothing = "a language of the model" if asked is None else "the languages asked for"
+    nothing = "a language of the model" if asked is None else "the requested languages"
     if missing or not chosen:
-        raise DataError(f"{place}: has nothing in {missing or nothing}; it has {', '.join(there)}")
+        raise DataError(f"{place}: has nothing in {missing or nothing}; available: {', '.join(there)}")
     return chosen

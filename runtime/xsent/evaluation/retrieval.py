@@ -1,6 +1,6 @@
 """How often a question finds the passage that answers it, in its own language and in others.
 
-A query has one right passage. So nDCG@10 is 1 / log2(1 + rank) if its rank is at most 10, and otherwise 0.
+A query has one right passage, so nDCG@10 is 1 / log2(1 + rank) if its rank is at most 10, and otherwise 0.
 """
 
 from collections import Counter, defaultdict
@@ -27,8 +27,8 @@ from xsent.search.writer import IndexWriter
 from xsent.similarity import nearest
 from xsent.words import word_keys
 
-RANKED = 100  # passages that are found for a query
-SHARED = 5  # languages that have the answer to a query of the pool, at least
+RANKED = 100  # passages per query
+SHARED = 5  # fewest languages that have the answer to a query of the pool
 K1, B = 1.5, 0.75  # of BM25
 
 RETRIEVAL_NOTE = (
@@ -49,7 +49,7 @@ class Queries:
     vectors: NDArray[np.float32]  # [q, D]
 
     def with_answers(self, ids: Collection[str]) -> "Queries":
-        """Those whose passage is one of these."""
+        """The queries whose passage is one of these."""
         kept = [row for row, answer in enumerate(self.answers) if answer in ids]
         return Queries([self.texts[row] for row in kept], [self.answers[row] for row in kept], self.vectors[kept])
 
@@ -67,9 +67,9 @@ Rank = Callable[[Queries, Passages, int], Sequence[Sequence[int]]]  # rows of th
 
 
 def retrieval(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
-    """Questions to passages; the folder has two files for each language.
+    """Find passages for questions; the folder has two files per language.
 
-    `XX.tsv` has queries, each with the id of its passage, and `XX.passages.tsv` has ids and passages. Passages of
+    `XX.tsv` has queries, each with the id of its passage, and `XX.passages.tsv` has ids and passages. Passages in
     different languages with the same id are translations.
     """
     folder = Path(folder)
@@ -97,7 +97,7 @@ def rank_by_vectors(queries: Queries, passages: Passages, k: int) -> Sequence[Se
 def rank_by_bm25(queries: Queries, passages: Passages, k: int) -> Sequence[Sequence[int]]:
     """The passages of highest score by BM25 (Robertson & Zaragoza 2009, equation 3.15), over the words of `word_keys`.
 
-    Passages that have no word of a query are left out.
+    Passages without a word of the query are skipped.
     """
     counts = [Counter(keys[0] for keys in word_keys(text)) for text in passages.texts]
     lengths = np.array([count.total() for count in counts])
@@ -120,7 +120,7 @@ def rank_by_bm25(queries: Queries, passages: Passages, k: int) -> Sequence[Seque
 
 
 def rank_by_both(encoder: SentenceEncoder, queries: Queries, passages: Passages, k: int) -> Sequence[Sequence[int]]:
-    """The passages that `xsent search` finds in an index of them, by meaning and by words."""
+    """The passages that `xsent search` finds in an index, by meaning and by words."""
     with TemporaryDirectory() as folder:
         state = IndexState(encoder.fingerprint, encoder.dim, lines=len(passages.ids))
         with closing(IndexWriter(Path(folder), state)) as writer:
@@ -133,7 +133,7 @@ def rank_by_both(encoder: SentenceEncoder, queries: Queries, passages: Passages,
 
 
 def _read(encoder: SupportsEncode, folder: Path, language: str) -> tuple[Queries, Passages]:
-    """The test of a language, encoded. Raises DataError if a file is damaged, or has no passage of an id."""
+    """The test of a language, encoded. Raises DataError if a file is damaged, or a query's passage is missing."""
     file, beside = folder / f"{language}.tsv", folder / f"{language}.passages.tsv"
     pairs = list(read_fields(file, 2, "query, id of its passage"))
     passages = {id: text for id, text in read_fields(beside, 2, "id, passage")}
@@ -144,7 +144,7 @@ def _read(encoder: SupportsEncode, folder: Path, language: str) -> tuple[Queries
             raise DataError(f"{file}, line {number}: passage {answer!r} is not in {beside.name}")
     queries, answers = (list(column) for column in zip(*pairs, strict=True))
     ids, texts = [*passages], [*passages.values()]
-    # Some models read queries otherwise than passages; the names are those of sentence-transformers.
+    # Some models encode queries differently from passages; the names are from sentence-transformers.
     asked = getattr(encoder, "encode_query", encoder.encode)(queries)
     found = getattr(encoder, "encode_document", encoder.encode)(texts)
     return Queries(queries, answers, asked), Passages(ids, texts, np.asarray(found, np.float32))
@@ -153,7 +153,7 @@ def _read(encoder: SupportsEncode, folder: Path, language: str) -> tuple[Queries
 def _measure(
     ways: Mapping[str, Rank], queries: Queries, passages: Passages, english: tuple[Queries, Passages] | None
 ) -> dict[str, Any]:
-    """The figures of a language but those of the pool."""
+    """The figures of a language, except those of the pool."""
     ranks = {way: _ranks(queries, passages, rank) for way, rank in ways.items()}
     figures = {
         "queries": len(queries.texts),
@@ -164,13 +164,13 @@ def _measure(
     figures.update({way: _ndcg(found) for way, found in ranks.items() if way != "vectors"})
     if english is not None and english[0] is not queries:
         for name, asking, asked in (("to_en", queries, english[1]), ("from_en", english[0], passages)):
-            if (some := asking.with_answers({*asked.ids})).texts:
-                figures[name] = _ndcg(_ranks(some, asked, ways["vectors"]))
+            if (answerable := asking.with_answers({*asked.ids})).texts:
+                figures[name] = _ndcg(_ranks(answerable, asked, ways["vectors"]))
     return figures
 
 
 def _measure_pool(ways: Mapping[str, Rank], tests: Mapping[str, tuple[Queries, Passages]]) -> dict[str, Figures]:
-    """Per cent of first hits, among the passages of all languages, in the language of the query."""
+    """Percentages of first hits in the query's language, among the passages of all languages."""
     every = [passages for _, passages in tests.values()]
     ids = [id for passages in every for id in passages.ids]
     texts = [text for passages in every for text in passages.texts]
@@ -180,18 +180,18 @@ def _measure_pool(ways: Mapping[str, Rank], tests: Mapping[str, tuple[Queries, P
     shared = {id for id, count in having.items() if count >= SHARED}
     found: dict[str, Figures] = {}
     for language, (queries, _) in tests.items():
-        if not (some := queries.with_answers(shared)).texts:
+        if not (answerable := queries.with_answers(shared)).texts:
             continue
-        figures = {"own_share": 100 * float(np.mean([1 / having[answer] for answer in some.answers]))}
+        figures = {"own_share": 100 * float(np.mean([1 / having[answer] for answer in answerable.answers]))}
         for way, rank in ways.items():
-            own = [bool(rows) and languages[rows[0]] == language for rows in rank(some, pool, 1)]
+            own = [bool(rows) and languages[rows[0]] == language for rows in rank(answerable, pool, 1)]
             figures["own" if way == "vectors" else f"own_{way}"] = _percent(np.array(own))
         found[language] = figures
     return found
 
 
 def _ranks(queries: Queries, passages: Passages, rank: Rank) -> NDArray[np.float64]:
-    """The rank of each query's passage [q], from 1 on; infinite if it is not among the first."""
+    """The rank of each query's passage [q], from 1; infinite beyond the first `RANKED`."""
     found = rank(queries, passages, RANKED)
     ids = [[passages.ids[row] for row in rows] for rows in found]
     answers = zip(ids, queries.answers, strict=True)

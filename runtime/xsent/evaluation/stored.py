@@ -1,4 +1,4 @@
-"""An encoder whose vectors are those that a file stores."""
+"""An encoder whose vectors are as a file stores them."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ def as_stored(
     truncate_dim: int | None = None,
     space: str | None = None,
 ) -> SupportsEncode:
-    """The encoder, giving vectors as they are read from a file, or in another model's space.
+    """Wrap an encoder to return vectors as read from a file, or in another model's space.
 
-    Raises ValueError if it is not a bundle's encoder, or the bundle has no such space.
+    Raises ValueError if it is not a bundle's encoder, or the bundle does not have that space.
     """
     if precision == "float32" and truncate_dim is None and space is None:
         return encoder
@@ -39,7 +39,7 @@ class _StoredEncoder:
         self.fingerprint = encoder.fingerprint_of(space)
 
     def encode(self, sentences: Sequence[str], /) -> NDArray[np.float32]:
-        """Vectors [n, dim], whose cosines are those of the stored ones."""
+        """Vectors [n, dim] with the same cosines as the stored ones."""
         vectors = self._encoder.encode(
             sentences, precision=self._precision, truncate_dim=self._truncate_dim, space=self._space
         )

@@ -1,4 +1,4 @@
-"""Measuring classification: labelled files, and heads trained in one language and tested in others.
+"""Evaluation of classification: labelled files, and heads trained in one language and tested in others.
 
 The protocol of MLDoc (Schwenk & Li 2018; mao2021, table 3): a linear head on frozen vectors of the training language,
 tested in every language, with five seeds. Cross-validation within the training file chooses the L2 strength, so the dev
@@ -26,11 +26,11 @@ from xsent.progress import Progress
 from xsent.similarity import unit_rows
 from xsent.words import has_words
 
-# Names of MLDoc, and those with a folder for each language. The protocol uses the smallest of MLDoc's training files.
+# MLDoc's names, and a layout with one folder per language. The protocol uses the smallest of MLDoc's training files.
 TRAIN_FILES = ("{}.train.1000", "{}/train.tsv")
 TEST_FILES = ("{}.test", "{}/test.tsv")
 
-# Of SIB-200.
+# SIB-200
 ENGLISH = "en"
 COLUMNS = ["category", "text"]
 
@@ -46,10 +46,10 @@ class Examples:
 
     source: str  # the file
     labels: list[str]  # a label for each text or pair
-    texts: list[str]  # in order; both texts of a pair
+    texts: list[str]  # in order; both texts of each pair
 
     def encode(self, encoder: SupportsEncode, *, show_progress_bar: bool = False) -> NDArray[Any]:
-        """Vectors [n, D], or [n, 2, D] of pairs; our own encoders split long texts instead of cutting them."""
+        """Vectors [n, D], or [n, 2, D] of pairs; a `SentenceEncoder` splits long texts instead of cutting them."""
         if isinstance(encoder, SentenceEncoder):
             vectors = encoder.encode(self.texts, on_long="split", show_progress_bar=show_progress_bar)
         else:
@@ -66,17 +66,17 @@ class Cell:
 
     train: str  # name of the training set
     test: str  # name of the test set
-    # for every seed the number of examples of a label (row) that got a label (column), or none (last column)
+    # for every seed, the number of examples of a label (row) by predicted label (column); the last column is none
     confusion: NDArray[np.int64]  # [S, K, K + 1]
     # In per cent, at the default limit, which does not depend on the seed; None for pairs, which have no limit.
     lost: float | None = None  # share of the examples that are "unknown"
-    # mean over the labels of the share of its examples that are "unknown" to heads trained without it; None too if less
-    # than two labels are left
+    # mean over labels: the share of a label's examples that are "unknown" to heads trained without it; also None if
+    # less than two labels are left
     found: float | None = None
 
     @property
     def accuracies(self) -> NDArray[np.float64]:
-        """Share of right labels in per cent, by seed [S]."""
+        """Accuracy in per cent, by seed [S]."""
         right = self.confusion.diagonal(axis1=1, axis2=2).sum(axis=1)
         shares: NDArray[np.float64] = 100 * right / self.confusion.sum(axis=(1, 2))
         return shares
@@ -92,26 +92,26 @@ class Cell:
         return float(self.accuracies.std(ddof=1)) if len(self.accuracies) > 1 else 0.0
 
     def row(self) -> dict[str, object]:
-        """All figures, for JSON."""
+        """All figures, ready for JSON."""
         scores = {"accuracy": self.accuracy, "deviation": self.deviation, "accuracies": self.accuracies.tolist()}
         unknown = {"lost": self.lost, "found": self.found}
         return {"train": self.train, "test": self.test, **scores, **unknown, "confusion": self.confusion.tolist()}
 
 
 def read_examples(source: str | Path, columns: Sequence[str] | None = None, *, quotes: bool = True) -> Examples:
-    """Read lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
+    """Read lines of label and text (MLDoc's layout), or of label and two texts, separated by tabs.
 
-    Of a table, `columns` are the names for label and text, or label and two texts. Rows without a label or a text are
-    left out, with a warning that counts them. Measurements read tabs without `quotes`: so all of ours were made.
+    For a table, `columns` names the columns of the label and of one or two texts. Rows without a label or a text are
+    skipped, with a warning that counts them. The published measurements read tabs without `quotes`.
     """
     if columns is not None and len(columns) not in (2, 3):
-        raise ValueError(f"columns = {','.join(columns)}: expected those of the label and of one or two texts")
+        raise ValueError(f"columns = {','.join(columns)}: expected the columns of the label and of one or two texts")
     rows = list(_labelled_lines(source) if columns is None else read_rows(source, columns, quotes=quotes))
     whole = [row for row in rows if all(map(str.strip, row))]
     if not whole:
-        raise DataError(f"{source}: no examples; expected lines of label and text with a tab between, or a table")
-    if left_out := len(rows) - len(whole):
-        warnings.warn(f"{left_out:,} of {len(rows):,} rows have no label or no text; they are left out", stacklevel=2)
+        raise DataError(f"{source}: no examples; expected lines of label and text separated by a tab, or a table")
+    if skipped := len(rows) - len(whole):
+        warnings.warn(f"{skipped:,} of {len(rows):,} rows have no label or no text and are skipped", stacklevel=2)
     return Examples(str(source), [row[0] for row in whole], [text for row in whole for text in row[1:]])
 
 
@@ -123,11 +123,13 @@ def _labelled_lines(source: str | Path) -> Iterator[list[str]]:
         width = width or len(fields)
         if width not in (2, 3):
             raise DataError(
-                f"{source}:1: {width} fields, expected label and one or two texts with tabs between; of a file whose "
-                "first line names columns, --columns says which to read"
+                f"{source}:1: {width} fields, expected label and one or two texts separated by tabs; if the first "
+                "line names columns, choose them with --columns"
             )
         if len(fields) != width:
-            raise DataError(f"{source}:{number}: {len(fields)} fields, expected {width} as in line 1, tabs between")
+            raise DataError(
+                f"{source}:{number}: {len(fields)} fields, expected {width} separated by tabs, as in line 1"
+            )
         yield fields
 
 
@@ -146,7 +148,7 @@ def topic_files(folder: str | Path, patterns: Sequence[str]) -> dict[str, Path]:
 def transfer(
     encoder: SupportsEncode, train: Sets, test: Sets, *, seeds: int = 5, class_weight: ClassWeight | None = None
 ) -> tuple[tuple[str, ...], list[Cell]]:
-    """The labels, and a cell of `seeds` heads for each training and test set. Raises DataError if a set is unusable."""
+    """The labels, and a cell of `seeds` heads per training and test set. Raises DataError if a set is unusable."""
     labels = _common_labels(train, test)
     encoded = {name: examples.encode(encoder) for name, examples in test.items()}
     cells = []
@@ -168,7 +170,7 @@ def transfer(
 
 
 def transfer_from_english(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> list[Cell]:
-    """Heads trained on SIB-200 in English, tested in those of the languages that have an `XX/test.tsv`."""
+    """Train heads on SIB-200 in English and test them in all given languages that have an `XX/test.tsv`."""
     trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
     if ENGLISH not in trains:
         raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")
@@ -179,7 +181,7 @@ def transfer_from_english(encoder: SupportsEncode, folder: Path, languages: Sequ
 
 
 def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
-    """Accuracies in per cent: a row for each training set, a column for each test set, the mean of the other ones."""
+    """Accuracies in per cent: one row per training set, one column per test set, and the mean over other languages."""
     rows: dict[str, dict[str, object]] = {}
     for cell in cells:
         several = len(cell.accuracies) > 1
@@ -192,7 +194,7 @@ def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
 
 
 def unknown_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
-    """The shares of "unknown" in per cent: of each training set a row of what is lost, and one of what is found."""
+    """Percentages of "unknown": per training set one row of lost examples, and one of found ones."""
     rows = []
     for train in dict.fromkeys(cell.train for cell in cells):
         for kind in ("lost", "found"):
@@ -207,9 +209,9 @@ def unknown_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
 
 
 def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, object]]:
-    """The share in per cent of the examples of a label (row) that got a label (column), over all cells and seeds.
+    """Percentages of the examples of a label (row) by predicted label (column), over all cells and seeds.
 
-    "unknown" is a column if an example got it. A label that no test set has is a row of zeros.
+    "unknown" is a column if it was predicted. A label that no test set has is a row of zeros.
     """
     counts = np.concatenate([cell.confusion for cell in cells]).sum(axis=0)
     shares = (100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)).tolist()
@@ -220,7 +222,7 @@ def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[st
 
 
 def _common_labels(train: Sets, test: Sets) -> tuple[str, ...]:
-    """The labels, the same in every training set. Raises DataError if a set has another one."""
+    """The labels, which every training set must share. Raises DataError if a set has another label."""
     first = next(iter(train.values()))
     labels = set(first.labels)
     for other in chain(train.values(), test.values()):
@@ -241,14 +243,14 @@ def _confusion(heads: Sequence[LinearClassifier], examples: Examples, vectors: N
 
 
 def _limits(vectors: NDArray[Any], labels: Sequence[str]) -> dict[str | None, Limit]:
-    """The limit of heads trained on examples with all labels (None), and without each of them; none for pairs."""
+    """The limits of heads trained with all labels (None) and without each of them; empty for pairs."""
     if vectors.ndim != 2:
         return {}
     units = unit_rows(vectors)
     names, classes = np.unique(labels, return_inverse=True)
     limits: dict[str | None, Limit] = {None: find_limit(units, classes)}
-    for left_out, name in enumerate(names.tolist() if len(names) > 2 else []):
-        rest = classes != left_out
+    for number, name in enumerate(names.tolist() if len(names) > 2 else []):
+        rest = classes != number
         limits[name] = find_limit(units[rest], np.unique(classes[rest], return_inverse=True)[1])
     return limits
 
@@ -256,7 +258,7 @@ def _limits(vectors: NDArray[Any], labels: Sequence[str]) -> dict[str | None, Li
 def _unknown(
     limits: Mapping[str | None, Limit], examples: Examples, vectors: NDArray[Any]
 ) -> tuple[float | None, float | None]:
-    """What is lost and what is found, see `Cell`."""
+    """The percentages lost and found, see `Cell`."""
     if None not in limits:
         return None, None
     units = unit_rows(vectors)

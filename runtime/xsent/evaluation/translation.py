@@ -26,8 +26,8 @@ XSR_NOTE = (
     "sides as candidates. The 88.8 of mao2021 is on Europarl, whose sentences are harder to tell apart."
 )
 SPACE_NOTE = (
-    "P@1 as in tatoeba, English encoded by the other model. cosine_english: mean cosine of both models' vectors of an "
-    "English sentence; cosine_across: of this model's of its translation and the other's of the English."
+    "P@1 as in tatoeba, with English encoded by the other model. cosine_english: mean cosine of both models' vectors "
+    "of an English sentence; cosine_across: of this model's vector of its translation and the other's of the English."
 )
 
 _XSR_LAYOUT = "Q or C, source, English, translation"
@@ -36,7 +36,7 @@ _BLOCK = 4096  # candidates encoded and scored at once
 
 
 def tatoeba(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
-    """Tatoeba similarity search (method of LASER); the folder has `en-XX.tsv` a language: English, translation."""
+    """Tatoeba similarity search (LASER's method); the folder has one `en-XX.tsv` per language: English, translation."""
 
     def measure(language: str) -> Figures:
         english, other = _read_pairs(folder, language)
@@ -49,7 +49,7 @@ def tatoeba(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str
 def xsr(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
     """Cross-lingual sentence retrieval (mao2021, table 4) among about 200,000 candidates.
 
-    The folder has two files for each language: `en-XX.tsv` (Q or C, source, English, translation), whose rows Q are
+    The folder has two files per language: `en-XX.tsv` (Q or C, source, English, translation), whose Q rows are
     the queries, and `distractors.XX.txt.xz` with further candidates.
     """
     scores = {}
@@ -61,11 +61,11 @@ def xsr(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | 
             distractors = Path(folder) / f"distractors.{language}.txt.xz"
             gold = [row for row, kind in enumerate(kinds) if kind == "Q"]
             if not gold:
-                raise DataError(f"{file}: no row is a query; expected {_XSR_LAYOUT}")
+                raise DataError(f"{file}: has no queries; expected {_XSR_LAYOUT}")
             pool = progress.count(chain(other, read_lines(distractors)))
-            others, ours = (encoder.encode([side[row] for row in gold]) for side in (other, english))
-            found = retrieve("xx_en", others, encoded(encoder, english), gold)
-            found |= retrieve("en_xx", ours, encoded(encoder, pool), gold)
+            queries, in_english = (encoder.encode([side[row] for row in gold]) for side in (other, english))
+            found = retrieve("xx_en", queries, encoded(encoder, english), gold)
+            found |= retrieve("en_xx", in_english, encoded(encoder, pool), gold)
             scores[language] = {"queries": len(gold), **found}
     return Evaluation.of(scores, DIRECTIONS, XSR_NOTE)
 
@@ -77,25 +77,25 @@ def space(
     *,
     english_by: SupportsEncode,
 ) -> Evaluation:
-    """How near an encoder's vectors are to those of another one, which encodes English; on the files of `tatoeba`.
+    """Agreement with the vectors of another encoder, which encodes English; on the files of `tatoeba`.
 
-    So an index of English documents that another model made can be searched in other languages with ours, and the
-    reverse. Raises ValueError if the vectors of the two differ in length.
+    The better it is, the better one model can search an index that the other built. Raises ValueError if the vectors
+    of the two differ in length.
     """
 
     def measure(language: str) -> Figures:
         english, other = _read_pairs(folder, language)
-        theirs = english_by.encode(english)
+        reference = english_by.encode(english)
         translated = encoder.encode(other)
-        cosines = (float(row_cosines(ours, theirs).mean()) for ours in (encoder.encode(english), translated))
-        return {**_both_ways(english, theirs, other, translated), **dict(zip(COSINES, cosines, strict=True))}
+        cosines = (float(row_cosines(own, reference).mean()) for own in (encoder.encode(english), translated))
+        return {**_both_ways(english, reference, other, translated), **dict(zip(COSINES, cosines, strict=True))}
 
     languages = languages_of(encoder, folder, languages)
-    ours, theirs = (either.encode(["cat"]).shape[1] for either in (encoder, english_by))
-    if ours != theirs:
+    dim, reference_dim = (either.encode(["cat"]).shape[1] for either in (encoder, english_by))
+    if dim != reference_dim:
         raise ValueError(
-            f"the model's vectors have {ours} numbers, those of the model for English {theirs}; expected two of one "
-            "space: `xsent info` says whose space a bundle's vectors lie in"
+            f"the model's vectors have {dim} numbers, those of the model for English {reference_dim}; expected two of "
+            "the same space, which `xsent info` shows for a bundle"
         )
     return measure_each(languages, measure, (*DIRECTIONS, *COSINES), SPACE_NOTE)
 
@@ -109,10 +109,10 @@ def xsim(
     margin: Margin = "ratio",
     k: int = 4,
 ) -> Evaluation:
-    """Error rates in per cent of every language against the pivot, both directions; margin and k as in `mine_bitext`.
+    """Error rates in per cent of every language against the pivot, in both directions; arguments as in `mine_bitext`.
 
-    The folder has one file of parallel lines for each language, as in FLORES and NTREX. The code is the file's name
-    without its ending (`fr.txt`, `fra_Latn.devtest`), after the last dot in it (`newstest2019-ref.fra.txt`).
+    The folder has one file of parallel lines per language, as in FLORES and NTREX. The code is the file's name
+    without its suffix (`fr.txt`, `fra_Latn.devtest`), after the last dot in it (`newstest2019-ref.fra.txt`).
     """
     files = {
         file.stem.rpartition(".")[2]: file for file in sorted(Path(folder).glob("*")) if file.suffix in _XSIM_SUFFIXES
@@ -120,7 +120,7 @@ def xsim(
     asked = None if languages is None else [code for code in languages if code != pivot]
     languages = choose_languages(encoder, files.keys() - {pivot}, asked, folder, f"files beside {pivot}'s, as fr.txt")
     if pivot not in files:
-        raise DataError(f"{folder}: no file of {pivot}; expected e.g. {pivot}.txt with one sentence a line")
+        raise DataError(f"{folder}: no file of {pivot}; expected e.g. {pivot}.txt with one sentence per line")
     anchor = read_sentences(files[pivot])
     vectors = encoder.encode(anchor)
     directions = (f"xx_{pivot}", f"{pivot}_xx")
@@ -140,16 +140,16 @@ def xsim(
 
 
 def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> int:
-    """Count the source vectors [n, D] whose best target by margin is not that of the same row, or that are zero."""
+    """Count source vectors [n, D] that are zero or whose best target by margin is not in the same row."""
     n, m = len(np.asanyarray(src)), len(np.asanyarray(trg))
     if n != m:
-        raise ValueError(f"{n:,} and {m:,} sentences are not parallel; expected as many on both sides")
+        raise ValueError(f"{n:,} and {m:,} sentences are not parallel; expected equally many on both sides")
     found = mine_bitext(src, trg, margin=margin, retrieval="fwd", k=k)
     return n - int((found.src == found.trg).sum())
 
 
 def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[str] | None = None) -> list[str]:
-    """The languages of a folder with an `en-XX.tsv` for each, see `choose_languages`."""
+    """The languages of a folder with one `en-XX.tsv` per language, see `choose_languages`."""
     found = (file.stem.removeprefix("en-") for file in Path(folder).glob("en-*.tsv"))
     return choose_languages(encoder, found, asked, folder, "an en-XX.tsv such as en-fr.tsv")
 
@@ -157,16 +157,16 @@ def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[st
 def retrieve(
     name: str, queries: ArrayLike, candidates: Iterable[tuple[Sequence[str], ArrayLike]], gold: Sequence[int]
 ) -> dict[str, float]:
-    """Search the nearest candidate for every query vector [q, D]; `gold` has the indices of their translations [q].
+    """Find the nearest candidate of every query vector [q, D]; `gold` has the indices of their translations [q].
 
     Candidates, sentences with their vectors, come in blocks that are not kept.
 
     Returns:
-        By `name`, per cent of queries whose nearest candidate is the gold one; by `name_candidates` their number; and
-        where it differs, by `name_same_text`, per cent whose nearest candidate reads the same as the gold one.
+        `name`: per cent of queries whose nearest candidate is the gold one; `name_candidates`: their number; and if it
+        differs, `name_same_text`: per cent whose nearest candidate has the same text as the gold one.
     """
     search = NearestSearch(queries)
-    hashes = array("q")  # 8 bytes a candidate are enough to compare texts
+    hashes = array("q")  # 8 bytes per candidate are enough to compare texts
     for sentences, vectors in candidates:
         search.add(vectors)
         hashes.extend(map(hash, sentences))
@@ -192,7 +192,7 @@ def encoded(encoder: SupportsEncode, sentences: Iterable[str]) -> Iterator[tuple
 
 
 def _both_ways(english: list[str], english_vectors: ArrayLike, other: list[str], vectors: ArrayLike) -> Figures:
-    """Each side searched for the rows of the other."""
+    """Retrieve in both directions."""
     gold = range(len(english))
     found = retrieve("xx_en", vectors, [(english, english_vectors)], gold)
     return {"queries": len(gold), **found, **retrieve("en_xx", english_vectors, [(other, vectors)], gold)}
@@ -206,5 +206,5 @@ def _read_pairs(folder: str | Path, language: str) -> list[list[str]]:
 def _columns(file: Path, count: int, layout: str) -> list[list[str]]:
     columns = list(map(list, zip(*read_fields(file, count, layout), strict=True)))
     if not columns:
-        raise DataError(f"{file}: empty; expected a line a pair")
+        raise DataError(f"{file}: empty; expected one pair per line")
     return columns

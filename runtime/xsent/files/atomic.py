@@ -1,6 +1,6 @@
-"""Files and folders that appear whole or not at all; errors of full disks, damaged files and second writers.
+"""Files and folders that appear whole or not at all; errors for full disks, damaged files and concurrent writers.
 
-Nothing is written through a link: in a folder from somebody else it could lead to any file of the reader's.
+Nothing is written through a link: in someone else's folder it could point to any file of the user's.
 """
 
 import errno
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # a full disk or quota
-_LARGEST = 1 << 30  # bytes of a file that is read whole
-_LARGEST_JSON = 1 << 24  # bytes; in memory, objects may take twenty times as much
+_LARGEST = 1 << 30  # most bytes of a file that is read whole
+_LARGEST_JSON = 1 << 24  # most bytes; in memory, objects may take twenty times as much
 
 
 @contextmanager
 def explain_write_errors(
-    path: Path, kept: Callable[[], str] = lambda: "", resume: str = "make room, then --resume goes on"
+    path: Path, kept: Callable[[], str] = lambda: "", resume: str = "make room, then continue with --resume"
 ) -> Iterator[None]:
-    """Name `path` in OSErrors: those from writes carry no path, or the temporary one.
+    """Name `path` in OSErrors, because those from writes name no file, or the temporary one.
 
-    `kept()` says which part of the work is kept, if any; Ctrl-C gets that as a note. For a full disk it also says what
-    to do: `resume` if something is kept, or to run it again.
+    `kept()` describes what part of the work is kept, if any; Ctrl-C gets that as a note. On a full disk, the message
+    adds what to do: `resume` if something is kept, otherwise to run it again.
     """
     try:
         yield
     except KeyboardInterrupt as error:
-        if said := kept():
-            error.add_note(said)
+        if note := kept():
+            error.add_note(note)
         raise
     except OSError as error:
-        if error.filename == str(path):  # named already
+        if error.filename == str(path):  # already named
             raise
         reason = error.strerror
         if error.errno in _NO_ROOM:
-            advice = resume if kept() else "nothing was kept, make room and run it again"
+            advice = resume if kept() else "nothing was kept; make room and run it again"
             reason = f"{os.strerror(error.errno)}; {advice}"
         elif not str(error.filename).startswith(str(path.with_name(f".{path.name}."))):
             raise
@@ -58,7 +58,7 @@ def explain_write_errors(
 
 @contextmanager
 def as_data_error(path: Path, remedy: str) -> Iterator[None]:
-    """Turn any error of reading into a DataError: the file is missing or damaged, and the remedy."""
+    """Turn any read error into a DataError, which names the missing or damaged file and the remedy."""
     try:
         yield
     except XsentError:
@@ -71,9 +71,9 @@ def as_data_error(path: Path, remedy: str) -> Iterator[None]:
 
 @contextmanager
 def as_write_error(path: Path, remedy: str) -> Iterator[None]:
-    """Turn any OSError of writing into a DataError: what cannot be written, why, and the remedy.
+    """Turn any OSError from writing into a DataError: what cannot be written, why, and the remedy.
 
-    `explain_write_errors` keeps OSErrors and leaves those of other files as they are.
+    `explain_write_errors` instead keeps OSErrors, and does not change those of other files.
     """
     try:
         yield
@@ -82,7 +82,7 @@ def as_write_error(path: Path, remedy: str) -> Iterator[None]:
 
 
 def file_exists_error(path: Path, advice: str = "exists; --force replaces it") -> FileExistsError:
-    """The error to raise where a file must not be replaced."""
+    """The error to raise if a file must not be replaced."""
     return FileExistsError(errno.EEXIST, advice, str(path))
 
 
@@ -99,22 +99,22 @@ def plain_size(path: Path) -> int:
     """Size of a file in bytes. Raises ValueError for folders and pipes (reading a pipe would block)."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise ValueError("no plain file")
+        raise ValueError("not a regular file")
     return found.st_size
 
 
 def read_plain(path: Path, most: int = _LARGEST) -> bytes:
-    """The content of a plain file. Raises ValueError if it is none or has more than `most` bytes or 2^30."""
-    most = min(most, _LARGEST)  # what the caller expects may come from a damaged file
+    """The content of a regular file. Raises ValueError if it is not one, or larger than `most` or 2^30 bytes."""
+    most = min(most, _LARGEST)  # the caller's limit may come from a damaged file
     if (size := plain_size(path)) > most:
         raise ValueError(f"{size:,} bytes, expected at most {most:,}")
     return path.read_bytes()
 
 
 def load_arrays(archive: bytes) -> "dict[str, NDArray[Any]]":
-    """The arrays that `np.savez` wrote, by name. Raises ValueError if they are compressed or not of finite numbers.
+    """The arrays that `np.savez` wrote, by name. Raises ValueError if they are compressed or not all finite numbers.
 
-    `np.savez` never compresses, and compressed arrays could be of any size.
+    `np.savez` never compresses, and compressed arrays could expand to any size.
     """
     import numpy as np  # here, not above: writing files needs no arrays
 
@@ -125,17 +125,17 @@ def load_arrays(archive: bytes) -> "dict[str, NDArray[Any]]":
         arrays = dict(found)
     for name, array in arrays.items():
         if array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise ValueError(f"{name} holds other things than finite numbers")
+            raise ValueError(f"{name} contains something other than finite numbers")
     return arrays
 
 
 def open_to_write(path: Path, permissions: int = 0o666, *, flags: int = 0, buffering: int = -1) -> IO[bytes]:
-    """Open a file for reading and writing, at its beginning, and make it if there is none.
+    """Open a file for reading and writing, at its beginning; create it if it does not exist.
 
     Args:
         path: The file.
-        permissions: Of a new file, less the umask.
-        flags: More flags of `os.open`, such as `os.O_TRUNC`.
+        permissions: Mode of a new file, before the umask.
+        flags: More flags for `os.open`, such as `os.O_TRUNC`.
         buffering: As in `open`.
 
     Raises:
@@ -145,7 +145,7 @@ def open_to_write(path: Path, permissions: int = 0o666, *, flags: int = 0, buffe
 
 
 def cut(path: Path, size: int) -> None:
-    """Cut a file to so many bytes; unlike `os.truncate`, through no link."""
+    """Truncate a file to `size` bytes; unlike `os.truncate`, never through a link."""
     handle = _open_without_links(path, os.O_WRONLY)
     try:
         os.ftruncate(handle, size)
@@ -154,7 +154,7 @@ def cut(path: Path, size: int) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raises DataError if a folder, or anything directly in it, is a link."""
+    """Raise DataError if a folder, or anything directly in it, is a link."""
     entries = [folder, *folder.iterdir()] if folder.is_dir() else [folder]
     for entry in entries:
         if entry.is_symlink():
@@ -166,7 +166,7 @@ def _link_error(path: Path) -> DataError:
 
 
 def _open_without_links(path: Path, flags: int, permissions: int = 0o666) -> int:
-    """The handle of a file or folder; raises DataError for a link, a pipe or a device, which does not block."""
+    """Open a file or folder without blocking; raises DataError for a link, a pipe or a device."""
     try:
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, permissions)
     except OSError as error:
@@ -187,20 +187,20 @@ def _irregular_error(path: Path) -> DataError:
 
 
 def to_json(content: Mapping[str, object] | Sequence[object]) -> bytes:
-    """An object or a list as the bytes of a JSON file."""
+    """Serialise an object or a list to the bytes of a JSON file."""
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 @contextmanager
 def atomic_file(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
-    """Write a file, seekable, under another name and rename it once it is complete and on the disk.
+    """Write a seekable file under another name, and rename it once it is complete and on the disk.
 
-    An error (a full disk, Ctrl-C) leaves nothing behind, and an older file as it was. Leftovers of a killed process are
-    removed on the next run. A file that replaces another one has its permissions.
+    An error (a full disk, Ctrl-C) leaves nothing behind and does not change an older file. The next run removes what a
+    killed process left. A file that replaces another one keeps its permissions.
 
     Args:
         path: The file.
-        private: Whether only the owner may read a new file, as one that holds somebody's texts.
+        private: Let only the owner read a new file, for example because it contains someone's texts.
     """
     recover(path)
     make = partial(_make_file, permissions=0o600 if private else 0o666)
@@ -213,9 +213,9 @@ def atomic_file(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def atomic_folder(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """Fill a folder under another name and rename it, see `atomic_file`; its files get its permissions.
+    """Fill a folder under another name, then rename it, see `atomic_file`; its files get its permissions.
 
-    Raises DataError if another process makes a folder of that name meanwhile.
+    Raises DataError if another process creates a folder of that name in the meantime.
     """
     recover(path)
     is_new = not path.exists()
@@ -228,7 +228,7 @@ def atomic_folder(path: Path, *, private: bool = False) -> Iterator[Path]:
                 _sync_folder(entry)
                 continue
             with entry.open("rb+") as opened:
-                os.fchmod(opened.fileno(), permissions_within(unfinished))  # some libraries give others
+                os.fchmod(opened.fileno(), permissions_within(unfinished))  # some libraries set others
                 sync(opened)
         _sync_folder(unfinished)
         if not is_new:
@@ -248,15 +248,15 @@ def _make_file(path: Path, permissions: int) -> None:
 
 @contextmanager
 def _claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
-    """A new file or folder beside `path`, removed in the end; it is locked, so that `recover` leaves it alone."""
+    """Create a file or folder beside `path`, removed at the end; it is locked so that `recover` does not touch it."""
     while True:
         made = _beside(path, "part")
         make(made)
         try:
             handle = _open_without_links(made, os.O_RDONLY)
-        except FileNotFoundError:  # another process took it for a leftover
+        except FileNotFoundError:  # another process removed it as a leftover
             continue
-        with suppress(OSError):  # a disk that knows no locks
+        with suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
         if made.exists():
             break
@@ -272,7 +272,7 @@ def _claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
 
 
 def keep_permissions(made: Path, path: Path) -> None:
-    """Give a file or folder, which is not a link, the permissions of the one that it will replace, if there is one."""
+    """Give a file or folder, not a link, the permissions of the one that it will replace, if any."""
     with suppress(FileNotFoundError):
         old = path.lstat().st_mode
         if stat.S_IFMT(old) == stat.S_IFMT(made.lstat().st_mode):
@@ -280,21 +280,21 @@ def keep_permissions(made: Path, path: Path) -> None:
 
 
 def permissions_within(folder: Path) -> int:
-    """Permissions of a file in a folder that we make: who may open the folder may read it."""
+    """Permissions of a file in a new folder: whoever may open the folder may read it."""
     return stat.S_IMODE(folder.stat().st_mode) & 0o666
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Rename a complete file or folder to its name, so that it survives a loss of power."""
+    """Move a complete file or folder to its final name, so that it survives a power loss."""
     os.replace(made, path)
     _sync_folder(path.parent)
 
 
 def replace_folder(made: Path, path: Path) -> None:
-    """Replace a folder, if there is one, by a complete one; the old one is deleted last."""
+    """Replace a folder, if it exists, with a complete one; the old one is deleted last."""
     old = _beside(path, "old")
     try:
-        with _locked(path) if path.exists() else nullcontext():  # so that `recover` knows that we are not dead
+        with _locked(path) if path.exists() else nullcontext():  # so that `recover` knows that this process is alive
             if path.exists():
                 path.rename(old)
             put_in_place(made, path)
@@ -308,7 +308,7 @@ def replace_folder(made: Path, path: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Delete a folder; a process killed meanwhile leaves no folder of that name with files missing."""
+    """Delete a folder; a process killed in between never leaves a folder of that name with files missing."""
     _discard(path, path)
 
 
@@ -316,15 +316,15 @@ def recover(path: Path) -> None:
     """Restore a folder that a killed process was replacing, and remove what it left half-written."""
     for suffix in ("old", "part"):
         for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.{suffix}"):
-            with suppress(OSError, DataError), _locked(left) as ours:  # a link stays where it is
-                if suffix == "old" and not path.exists() and ours is not False:
+            with suppress(OSError, DataError), _locked(left) as locked:  # a link is not touched
+                if suffix == "old" and not path.exists() and locked is not False:
                     left.rename(path)
-                elif ours:
+                elif locked:
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def sweep(folder: Path) -> None:
-    """`recover` everything in a folder."""
+    """Call `recover` for everything in a folder."""
     for left in [*folder.glob(".*.part"), *folder.glob(".*.old")]:
         recover(folder / left.name[1:].rsplit(".", 2)[0])
 
@@ -333,11 +333,11 @@ def sweep(folder: Path) -> None:
 def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
     """Lock a file or folder against other writers, which get a DataError.
 
-    Without effect on disks that know no locks, or if `path` is missing and `flags`, those of `os.open`, do not create
-    it. The file may be renamed while it is locked.
+    No-op on file systems without locks, or if `path` is missing and `flags` (for `os.open`) do not create it. The file
+    may be renamed while it is locked.
     """
-    with _locked(path, flags) if flags & os.O_CREAT or path.exists() else nullcontext() as ours:
-        if ours is False:
+    with _locked(path, flags) if flags & os.O_CREAT or path.exists() else nullcontext() as locked:
+        if locked is False:
             raise _other_writer_error(path)
         yield
 
@@ -348,18 +348,20 @@ def _other_writer_error(path: Path) -> DataError:
 
 @contextmanager
 def _locked(path: Path, flags: int = os.O_RDONLY) -> Iterator[bool | None]:
-    """Whether a file or folder is locked for us; None on disks that know no locks."""
+    """Try to lock a file or folder; yields whether it worked, None on file systems without locks."""
     handle = _open_without_links(path, flags, 0o600)
     try:
-        ours: bool | None
+        locked: bool | None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ours = path.exists() and os.path.samestat(os.fstat(handle), path.stat())  # not renamed since it was opened
+            locked = path.exists() and os.path.samestat(
+                os.fstat(handle), path.stat()
+            )  # not renamed since it was opened
         except BlockingIOError:
-            ours = False
+            locked = False
         except OSError:
-            ours = None
-        yield ours
+            locked = None
+        yield locked
     finally:
         os.close(handle)
 
@@ -382,11 +384,11 @@ def _sync_folder(folder: Path) -> None:
 
 def _discard(folder: Path, path: Path) -> None:
     """Delete a folder that was at `path`, under a name that marks it as incomplete."""
-    gone = _beside(path, "part")
-    folder.rename(gone)
-    shutil.rmtree(gone)
+    discarded = _beside(path, "part")
+    folder.rename(discarded)
+    shutil.rmtree(discarded)
 
 
 def _beside(path: Path, suffix: str) -> Path:
-    """A name that no other thread or process uses, not even one with the same id in another container."""
+    """A name that no other thread or process uses, not even a process with the same id in another container."""
     return path.with_name(f".{path.name}.{os.urandom(4).hex()}.{suffix}")

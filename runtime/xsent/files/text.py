@@ -19,9 +19,9 @@ from xsent.errors import DataError
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # the first bytes of compressed files
-LONGEST = 1 << 26  # bytes of a line: a small compressed file may hold a line that fills the memory
+LONGEST = 1 << 26  # most bytes of a line: a small compressed file may contain a line that fills the memory
 
-# What reading a damaged compressed file raises, besides OSError.
+# Errors from reading damaged compressed files, besides OSError.
 _DAMAGED = (EOFError, MemoryError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
@@ -35,7 +35,7 @@ def read_lines(source: str | Path) -> Iterator[str]:
 
 
 def decoded_lines(source: str | Path) -> Iterator[str]:
-    """As `read_lines`, but with the ends of the lines."""
+    """Like `read_lines`, but with the line ends."""
     for number, line in enumerate(raw_lines(source), 1):
         try:
             yield line.decode("utf-8")
@@ -49,7 +49,7 @@ def decoded_lines(source: str | Path) -> Iterator[str]:
 def read_sentences(source: str | Path) -> list[str]:
     """All lines of a source, see `read_lines`. Raises DataError if there are none."""
     if not (sentences := list(read_lines(source))):
-        raise DataError(f"{source_name(source)}: empty; expected one sentence a line")
+        raise DataError(f"{source_name(source)}: empty; expected one sentence per line")
     return sentences
 
 
@@ -58,7 +58,7 @@ def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[st
     for number, line in enumerate(read_lines(source), 1):
         fields = line.split("\t")
         if len(fields) != count:
-            raise DataError(f"{source}:{number}: {len(fields)} fields, expected {count} with tabs between: {layout}")
+            raise DataError(f"{source}:{number}: {len(fields)} fields, expected {count} separated by tabs: {layout}")
         yield fields
 
 
@@ -71,7 +71,7 @@ def raw_lines(source: str | Path) -> Iterator[bytes]:
                 if len(line) > LONGEST:
                     raise DataError(f"{name}:{number}: over {LONGEST:,} bytes; expected lines that end in a line feed")
                 if b"\r" in line[:-1] and not line.endswith(b"\n") and number == 1:
-                    raise DataError(f"{name}: carriage returns alone end its lines; save it with line feeds")
+                    raise DataError(f"{name}: lines end in bare carriage returns; convert them to line feeds")
                 yield line if number > 1 else line.removeprefix(_BOM)
     except _DAMAGED as error:
         raise DataError(f"{name}: damaged or not compressed as its name says ({error}); compress it again") from error
@@ -80,10 +80,10 @@ def raw_lines(source: str | Path) -> Iterator[bytes]:
 
 
 def file_state(source: str | Path) -> tuple[int, ...] | None:
-    """Size, time of change and inode of a plain file; None for a pipe."""
+    """Size, modification time and inode of a regular file; None for a pipe."""
     try:
         found = os.stat(source)
-    except OSError:  # standard input; or missing, which reading will report
+    except OSError:  # standard input, or a missing file, which reading will report
         return None
     return (found.st_size, found.st_mtime_ns, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
@@ -110,25 +110,25 @@ class LineDigest:
             self.add(line)
         if count and self.hex != known:
             raise DataError(
-                f"{path}: the input does not begin with the {count:,} lines that were read before it was stopped; "
-                "resume with the same input, or start again with --force"
+                f"{path}: the input does not begin with the {count:,} lines that were read before the interruption; "
+                "resume with the same input, or start over with --force"
             )
         return source
 
 
 def source_name(source: str | Path) -> str:
-    """A source as errors name it."""
+    """The name of a source in errors."""
     return "standard input" if str(source) == "-" else str(source)
 
 
 def unpacked_name(source: str | Path) -> str:
-    """The name of a file without the ending of its compression."""
+    """The name of a file without its compression suffix."""
     return str(source).removesuffix(".gz").removesuffix(".xz")
 
 
 @contextmanager
 def _opened(source: str | Path) -> Iterator[BinaryIO]:
-    """The bytes of a source, unpacked if its first bytes or its name say that it is compressed."""
+    """Open a source as bytes, decompressed if its first bytes or its name show that it is compressed."""
     path = Path(source)
     with nullcontext(sys.stdin.buffer) if str(source) == "-" else path.open("rb") as file:
         start = file.peek(len(_XZ)) if isinstance(file, BufferedReader) else b""

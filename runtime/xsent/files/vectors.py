@@ -1,7 +1,7 @@
-"""Files of vectors, each with a note beside it that says which encoder made it: opened, and written row by row.
+"""Reads and writes files of vectors, each with a note beside it that names the encoder.
 
-`.npy` and `.f32` are mapped into memory; `.jsonl` and `.parquet` hold the texts too, and the ids of a table. A job that
-was stopped can be resumed.
+`.npy` and `.f32` are memory-mapped; `.jsonl` and `.parquet` also hold the texts, and the ids of a table. An interrupted
+job can be resumed.
 """
 
 import json
@@ -38,7 +38,7 @@ from xsent.files.text import LineDigest
 from xsent.fingerprint import same_space
 from xsent.precision import Vectors, stored_as
 
-# Rows between two milestones of a job, and in a row group of Parquet: about a second of encoding on a laptop.
+# Rows between two milestones of a job, and per Parquet row group: about a second of encoding on a laptop.
 STEP = 4096
 
 _REMEDY = "encode the text again"
@@ -47,7 +47,7 @@ _PRIVATE = 0o600  # much of a sentence can be recovered from its vector
 
 @dataclass(frozen=True)
 class VectorMeta:
-    """The note beside a file of vectors: how they were made."""
+    """The note beside a file of vectors: how they were computed."""
 
     fingerprint: str  # identity of the encoder's vector space
     dim: int  # length of a vector (D)
@@ -61,16 +61,16 @@ class VectorFile:
 
     path: Path
     note: VectorMeta
-    rows: NDArray[Any]  # [n, D], binary ones [n, D / 8], mapped into memory: only rows that are used are read
+    rows: NDArray[Any]  # [n, D], binary ones [n, D / 8]; memory-mapped: only rows that are used are read
 
     def check_cosines(self, fingerprint: str | None = None) -> None:
-        """Raises DataError if its vectors have no cosines, FingerprintError if they have none with an encoder's."""
+        """Raise DataError if its vectors have no cosines, FingerprintError if they have none with an encoder's."""
         if self.note.precision == "binary":
             raise DataError(f"{self.path}: binary vectors have no cosines; encode as float32, float16 or int8")
         if fingerprint is not None and not same_space(self.note.fingerprint, fingerprint):
             raise FingerprintError(
-                f"{self.path} has vectors of {self.note.fingerprint}, the model makes {fingerprint}; --model names the "
-                "one that made them"
+                f"{self.path} has vectors of {self.note.fingerprint}, the model is {fingerprint}; use --model with the "
+                "model that computed them"
             )
 
 
@@ -88,28 +88,28 @@ def open_vectors(path: str | Path) -> VectorFile:
         elif path.suffix == ".npy":
             rows = np.lib.format.open_memmap(path, mode="r")
         elif size % (4 * note.dim):
-            raise ValueError(f"{size:,} bytes are no whole number of vectors of {4 * note.dim:,}")
+            raise ValueError(f"{size:,} bytes are not a multiple of the {4 * note.dim:,} bytes per vector")
         else:
             shape = (size // (4 * note.dim), note.dim)
             rows = np.memmap(path, "<f4", "r", shape=shape) if size else np.empty(shape, "<f4")
     if rows.ndim != 2 or rows.shape[1] != width or rows.dtype != dtype:
         raise DataError(
-            f"{path}: {rows.dtype} of shape {list(rows.shape)}, its note says {note.precision} of {note.dim} "
+            f"{path}: {rows.dtype} of shape {list(rows.shape)}, but its note has {note.precision} of {note.dim} "
             f"dimensions; {_REMEDY}"
         )
     return VectorFile(path, note, rows)
 
 
 def check_same_space(a: VectorFile, b: VectorFile) -> None:
-    """Raises FingerprintError or DataError if vectors of two files cannot be compared."""
+    """Raise FingerprintError or DataError if the vectors of two files cannot be compared."""
     if not same_space(a.note.fingerprint, b.note.fingerprint):
         raise FingerprintError(
-            f"{a.path} has vectors of {a.note.fingerprint}, {b.path} of {b.note.fingerprint}: use one model"
+            f"{a.path} has vectors of {a.note.fingerprint}, {b.path} of {b.note.fingerprint}; use one model for both"
         )
     if (a.note.dim, a.note.precision) != (b.note.dim, b.note.precision):
         raise DataError(
             f"{a.path} holds {a.note.precision} of {a.note.dim} dimensions, {b.path} {b.note.precision} of "
-            f"{b.note.dim}: encode both alike"
+            f"{b.note.dim}; encode both the same way"
         )
 
 
@@ -121,7 +121,7 @@ def note_file(path: Path) -> Path:
 def _read_note(path: Path) -> VectorMeta:
     file = note_file(path)
     if not file.exists():
-        raise DataError(f"{file}: missing; it says which model made {path.name}, copy it too")
+        raise DataError(f"{file}: missing; it names the model of {path.name}, so copy it, too")
     with as_data_error(file, _REMEDY):
         note = VectorMeta(**read_json(file, _REMEDY))
         if type(note.dim) is not int or note.dim < 1:
@@ -133,7 +133,7 @@ def _read_note(path: Path) -> VectorMeta:
 
 
 def map_rows(vectors: Iterable[Any], note: VectorMeta) -> NDArray[Any]:
-    """Vectors in a file without a name that is mapped into memory, which all of them need not fit into."""
+    """Write vectors to an unnamed temporary file and memory-map it, so that they need not fit into memory."""
     dtype, width = stored_as(note.precision, note.dim)
     with TemporaryFile() as file:
         for number, row in enumerate(vectors, 1):
@@ -149,14 +149,15 @@ def map_rows(vectors: Iterable[Any], note: VectorMeta) -> NDArray[Any]:
 
 
 def _in_temporary_folder() -> AbstractContextManager[None]:
-    """Name the folder of temporary files in errors of writing one, which has no name."""
-    return as_write_error(Path(gettempdir()), "make room, or set TMPDIR to another place")
+    """Name the temporary folder in write errors, because the temporary file has no name."""
+    return as_write_error(Path(gettempdir()), "make room, or set TMPDIR to another folder")
 
 
 class RowWriter:
-    """Appends rows to a file: their numbers alone, little-endian, with float32 the layout of LASER; or in another form.
+    """Appends rows to a file as raw little-endian numbers (float32 is LASER's layout); subclasses write other formats.
 
-    The file is at its end: empty, or cut after a flush; seekable for formats that complete their header in the end.
+    The file is positioned at its end, empty or truncated after a flush; formats that complete a header at the end need
+    it seekable.
     """
 
     def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
@@ -165,11 +166,11 @@ class RowWriter:
         self._file = file
 
     def write(self, sentence: str, vector: Vectors) -> None:
-        """Append one sentence, if the format keeps it, and its vector, [D] or [D / 8]."""
+        """Append one sentence, if the format stores it, and its vector, [D] or [D / 8]."""
         self._file.write(vector.astype(self._dtype, copy=False).data)
 
     def flush(self) -> None:
-        """Write rows that are held back; most formats hold back none."""
+        """Write buffered rows; most formats buffer none."""
 
     def finish(self, rows: int) -> None:
         """Complete a file of `rows` rows."""
@@ -177,7 +178,7 @@ class RowWriter:
 
 
 class NpyWriter(RowWriter):
-    """A NumPy file [n, width]; its header gets n in the end."""
+    """A NumPy file [n, width]; n is written into its header at the end."""
 
     def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
         super().__init__(file, precision, dim)
@@ -195,10 +196,10 @@ class NpyWriter(RowWriter):
 
 
 class JsonLinesWriter(RowWriter):
-    """One JSON object a line: `{"sentence": ..., "vector": [...]}`; where texts have ids, `id` comes first."""
+    """One JSON object per line: `{"sentence": ..., "vector": [...]}`; if texts have ids, `id` comes first."""
 
     def write(self, sentence: str, vector: Vectors) -> None:
-        """Append an object; nine digits give a float32 back exactly."""
+        """Append an object; nine digits restore a float32 exactly."""
         numbers = ("%.9g," * len(vector) % tuple(vector.tolist()))[:-1]  # a third faster than one number at a time
         text = json.dumps(sentence, ensure_ascii=False)
         name = f'"id": {json.dumps(sentence.id, ensure_ascii=False)}, ' if isinstance(sentence, Text) else ""
@@ -208,8 +209,8 @@ class JsonLinesWriter(RowWriter):
 class ArrowWriter(RowWriter):
     """An Arrow stream of columns `sentence` (text) and `vector` (lists of equal length), see `arrow_to_parquet`.
 
-    Where texts have ids, the column `id` comes first. Unlike a Parquet file, it can be cut between two batches and
-    continued.
+    If texts have ids, the column `id` comes first. Unlike a Parquet file, a stream can be truncated between two batches
+    and continued.
     """
 
     def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
@@ -219,12 +220,12 @@ class ArrowWriter(RowWriter):
         self._vectors: list[Vectors] = []
 
     def write(self, sentence: str, vector: Vectors) -> None:
-        """Hold the row back until the next flush."""
+        """Buffer the row until the next flush."""
         self._sentences.append(sentence)
         self._vectors.append(vector)
 
     def flush(self) -> None:
-        """Write the rows that were held back as one batch, the first after the schema, which no rows have too."""
+        """Write the buffered rows as one batch; the first flush also writes the schema, even without rows."""
         if not self._sentences and self._file.tell():
             return
         text = self._arrow.string()
@@ -246,12 +247,12 @@ FORMATS: dict[str, type[RowWriter]] = {
     ".parquet": ArrowWriter,
     ".f32": RowWriter,
 }
-TABLES = (".jsonl", ".parquet")  # files that hold texts too
+TABLES = (".jsonl", ".parquet")  # files that also hold texts
 
 
 def check_format(name: str, precision: str) -> None:
-    """Raises ValueError if a file of this name cannot hold such vectors, MissingExtraError without pyarrow."""
-    if Path(name).suffix not in FORMATS:  # a name of nothing but an ending has none
+    """Raise ValueError if a file of this name cannot hold such vectors, MissingExtraError without pyarrow."""
+    if Path(name).suffix not in FORMATS:  # a name that is only a suffix has none
         raise ValueError(f"{name or '.'}: expected a name that ends in {' or '.join(FORMATS)}")
     if name.endswith(".f32") and precision != "float32":
         raise ValueError(f"{name}: .f32 holds float32, not {precision}; give a name that ends in .npy")
@@ -260,7 +261,7 @@ def check_format(name: str, precision: str) -> None:
 
 
 def arrow_to_parquet(stream: Path, file: IO[bytes], note: VectorMeta) -> None:
-    """Turn the file of an `ArrowWriter` into a Parquet file with the note in its metadata; a batch is a row group."""
+    """Convert an `ArrowWriter`'s file to Parquet, with the note in its metadata; each batch becomes a row group."""
     arrow = import_pyarrow()
     with stream.open("rb") as source:
         batches = arrow.ipc.open_stream(source)
@@ -274,11 +275,13 @@ def arrow_to_parquet(stream: Path, file: IO[bytes], note: VectorMeta) -> None:
 class Milestone:
     """How much of an unfinished file is on the disk."""
 
-    job: Mapping[str, object] = field(default_factory=dict)  # all that determines its content, except the sentences
+    job: Mapping[str, object] = field(
+        default_factory=dict
+    )  # everything that determines its content, except the sentences
     rows: int = 0  # rows on the disk
-    bytes: int = 0  # length of the file with them
-    digest: str = ""  # of their sentences
-    replaces: bool = False  # whether the job was begun to replace an older file
+    bytes: int = 0  # length of the file with these rows
+    digest: str = ""  # hash of their sentences
+    replaces: bool = False  # whether the job was started to replace an older file
 
 
 @contextmanager
@@ -288,17 +291,17 @@ def vector_file(
     """Write vectors to a file that appears, with its note, once it is complete; one process can write it at a time.
 
     Args:
-        path: The file; its ending is one of `FORMATS`.
+        path: The file; its suffix is one of `FORMATS`.
         note: The note beside it.
-        force: Replace an existing file, and discard what a stopped job has left.
-        job: Everything except note and sentences that determines the vectors. With it, written rows survive errors and
-            kills from every `STEP` rows on, and can be resumed.
-        resume: Continue what the same job has left, if anything; replaces a finished file only if the job was begun
-            with `force`.
+        force: Replace an existing file, and discard the unfinished file of an interrupted job.
+        job: Everything except note and sentences that determines the vectors. If given, rows survive errors and kills
+            in steps of `STEP` rows, and the job can be resumed.
+        resume: Continue the unfinished file of the same job, if any; replaces a finished file only if the job was
+            started with `force`.
 
     Raises:
-        FileExistsError: The file exists, finished or not, and neither `force` nor `resume` says what to do with it.
-        FingerprintError: The unfinished file was made by another encoder.
+        FileExistsError: The file exists, finished or not, and neither `force` nor `resume` is given.
+        FingerprintError: The unfinished file is of another encoder.
         DataError: The unfinished file is of another job or damaged, or another process is writing it.
     """
     check_format(path.name, note.precision)
@@ -307,8 +310,8 @@ def vector_file(
 
     def kept() -> str:
         rows = f"{output.kept:,}" if output else "earlier"
-        said = f"{path}: {rows} lines are encoded and kept; --resume goes on."
-        return said if journal.exists() and journal.stat().st_size else ""
+        note = f"{path}: {rows} lines are encoded and kept; continue with --resume."
+        return note if journal.exists() and journal.stat().st_size else ""
 
     with explain_write_errors(path, kept), only_writer(journal, os.O_RDWR | os.O_CREAT):
         try:
@@ -324,7 +327,7 @@ def vector_file(
 class VectorOutput:
     """An unfinished file of vectors, see `vector_file`.
 
-    Rows are written to `.NAME.part`, which becomes NAME; `.NAME.part.json` is the journal, a milestone a line.
+    Rows are written to `.NAME.part`, which becomes NAME; `.NAME.part.json` is the journal, one milestone per line.
     """
 
     def __init__(
@@ -351,7 +354,7 @@ class VectorOutput:
         return self._last.rows
 
     def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
-        """The sentences that have no row yet; raises DataError if the others are not those of the rows."""
+        """The sentences without a row yet; raises DataError if the earlier ones do not match the rows."""
         return self._digest.skip(sentences, self._last.rows, self._last.digest, self._path)
 
     def write(self, sentence: str, vector: Vectors) -> None:
@@ -367,12 +370,12 @@ class VectorOutput:
                 self._append_milestone(milestone)
 
     def publish(self) -> None:
-        """Give the complete file its name, after its note: vectors without a note cannot be used."""
+        """Give the complete file its name, after its note, because vectors without a note cannot be used."""
         self._writer.finish(self.rows)
         sync(self._file)
         self._file.close()
         if self._path.suffix == ".parquet":
-            if self.kept:  # a kill may leave both files: then the one of that name is our own
+            if self.kept:  # a kill may leave both files; then the named one is from this job
                 self._append_milestone(replace(self._last, replaces=True))
             with atomic_file(self._path, private=True) as file:
                 arrow_to_parquet(self._part, file, self._note)
@@ -390,7 +393,7 @@ class VectorOutput:
             self._file.close()
 
     def _publish_note(self) -> None:
-        if self._has_note():  # then an older file can stay until the new one replaces it
+        if self._has_note():  # an older file can stay until the new one replaces it
             return
         with atomic_file(note_file(self._path), private=True) as file:
             file.write(to_json(asdict(self._note)))
@@ -398,7 +401,7 @@ class VectorOutput:
             self._path.unlink(missing_ok=True)  # the new note does not describe an older file
 
     def _has_note(self) -> bool:
-        """Whether this note is there, from an older file or from a process that was killed before it could finish."""
+        """Whether this note exists, from an older file or from a process that was killed before it finished."""
         note = note_file(self._path)
         return note.is_file() and note.read_bytes() == to_json(asdict(self._note))
 
@@ -414,18 +417,20 @@ class VectorOutput:
         self._last = milestone
 
     def _find_milestone(self, *, resume: bool, force: bool) -> Milestone:
-        """The milestone to continue from; raises an error if a file or a job would be lost."""
+        """Find the milestone to continue from; raises an error if a file or a job would be lost."""
         last = Milestone() if self._job is None or (force and not resume) else self._read_journal()
         if self._path.exists() and not (force or (resume and last.replaces)):
-            advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
+            advice = "already complete; there is nothing to resume" if resume else "exists; --force replaces it"
             raise file_exists_error(self._path, advice)
         if last.rows and not resume:
-            advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
+            advice = (
+                f"an unfinished run stopped at line {last.rows:,}; continue with --resume or overwrite with --force"
+            )
             raise file_exists_error(self._path, advice)
         if last.rows:
             check_same_job(self._path, last.job, self._job or {})
             if self._part.stat().st_size < last.bytes:
-                raise DataError(f"{self._part}: shorter than its journal says; --force starts over")
+                raise DataError(f"{self._part}: shorter than its journal records; start over with --force")
         elif note_file(self._path).exists() and not (force or self._has_note()):
             raise file_exists_error(note_file(self._path))
         return last
@@ -434,20 +439,20 @@ class VectorOutput:
         if not self._part.exists():  # the process was killed right after the file got its name
             cut(self._journal, 0)
             return Milestone()
-        with as_data_error(self._journal, "--force starts over"):
+        with as_data_error(self._journal, "start over with --force"):
             whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
             last = Milestone(**json.loads(whole.rpartition(b"\n")[2])) if whole else Milestone()
-            cut(self._journal, len(whole + end))  # a kill may have cut the last line
+            cut(self._journal, len(whole + end))  # a kill may have truncated the last line
             return last
 
 
 def check_same_job(path: Path, old: Mapping[str, object], new: Mapping[str, object]) -> None:
-    """Raises FingerprintError or DataError if a job to resume, which made `path`, is not the same as the new one."""
+    """Raise FingerprintError or DataError if the job to resume, of file `path`, differs from the new one."""
     for key in {**new, **old}:  # the fingerprint first
         if old.get(key) != new.get(key):
             raise (FingerprintError if key == "fingerprint" else DataError)(
-                f"{path}: of another job: {key} was {old.get(key)}, is now {new.get(key)}; "
-                "give the same, or --force to start over"
+                f"{path}: unfinished file of another job: {key} was {old.get(key)}, is now {new.get(key)}; "
+                "use the same, or start over with --force"
             )
 
 

@@ -1,10 +1,11 @@
 """Translations found by margin: sentences of two texts, or documents of two corpora.
 
 Sentences: Artetxe & Schwenk 2019, "Margin-based parallel corpus mining with multilingual sentence embeddings",
-section 3. The candidates of a sentence are its k nearest on the other side; the one of highest margin score is taken.
+section 3. The candidates of a sentence are its k nearest on the other side; the one with the highest margin score is
+chosen.
 
-Documents: Gong et al. 2021 (LAWDR), sections 5 and 6. Of all candidates the pair of highest score is taken, then the
-next among those left.
+Documents: Gong et al. 2021 (LAWDR), sections 5 and 6. The pair with the highest score is taken first, then the best of
+the remaining ones.
 """
 
 from collections.abc import Iterable, Set
@@ -27,7 +28,7 @@ _BLOCK = 8192  # rows read at once to find zero vectors
 
 @dataclass(frozen=True)
 class DocumentPair:
-    """Two documents that were aligned."""
+    """Two aligned documents."""
 
     a: int  #: row of the first
     b: int  #: row of the second
@@ -36,7 +37,7 @@ class DocumentPair:
 
 @dataclass(frozen=True)
 class Bitext:
-    """Mined pairs, best first; equal scores in the order of the source."""
+    """Mined pairs, best first; ties are in the order of the source."""
 
     src: Ints  #: their rows on the source side [p]
     trg: Ints  #: their rows on the target side [p]
@@ -50,11 +51,11 @@ class Bitext:
         return Bitext(self.src[where], self.trg[where], self.scores[where])
 
     def at_least(self, threshold: float) -> "Bitext":
-        """The pairs whose score is not below a threshold."""
-        with np.errstate(over="ignore"):  # infinity if float32 cannot hold it, and no pair reaches that
+        """The pairs whose score reaches a threshold."""
+        with np.errstate(over="ignore"):  # infinity if float32 cannot hold it; no pair reaches that
             return self.take(self.scores >= np.float32(threshold))
 
-    def turned(self) -> "Bitext":
+    def swapped(self) -> "Bitext":
         """The pairs with their sides swapped."""
         return Bitext(self.trg, self.src, self.scores)
 
@@ -64,7 +65,7 @@ class Bitext:
         return Bitext(src, trg, np.concatenate([self.scores, other.scores]))
 
     def best_first(self, *, one_to_one: bool) -> "Bitext":
-        """The pairs by score, equal scores by their rows; `one_to_one` drops pairs with a row of a better pair."""
+        """Sort pairs by score, then by rows; `one_to_one` drops pairs with a row of a better pair."""
         ordered = self.take(np.lexsort((self.trg, self.src, -self.scores)))
         if not one_to_one:
             return ordered
@@ -92,24 +93,24 @@ def mine_bitext(
 ) -> Bitext:
     """Find pairs of translations, exactly and in bounded memory.
 
-    Zero vectors, those of empty sentences, are left out. Equal sentences lower each other's margin, because they are
-    each other's nearest neighbours: select one of them.
+    Skips zero vectors, which empty sentences have. Equal sentences lower each other's margin, because they are each
+    other's nearest neighbours, so select only one of them.
 
     Args:
         src: Vectors of the source [n, D], of any length; may be a memory map, which is read in blocks.
         trg: Vectors of the target [m, D].
         margin: "ratio", "distance" or "absolute", see `margin_scores`.
         retrieval: "fwd" takes the best target of every source, "bwd" the best source of every target, "intersect"
-            the pairs that both take, "max" the pairs of either, best first, while both sentences are still free.
-        k: Number of nearest neighbours that are candidates, and that are used for the margin.
+            the pairs found in both directions, "max" the best pairs of either direction, each sentence used once.
+        k: Number of nearest neighbours that are candidates and that the margin uses.
         threshold: Lowest score of a pair; None keeps all.
-        one_to_one: Use no sentence twice with "fwd" and "bwd" either; the best pair is kept.
+        one_to_one: Use each sentence once with "fwd" and "bwd", too; the best pair is kept.
         src_rows: Numbers of the source rows to select, ascending; None selects all.
-        trg_rows: The same for the target.
+        trg_rows: Like `src_rows`, for the target.
         show_progress_bar: Report progress on standard error.
 
     Returns:
-        The pairs; rows are counted in `src` and `trg` as given.
+        The pairs; their rows refer to `src` and `trg` as given.
 
     Raises:
         ValueError: A side has fewer than `k` rows, or the vectors cannot be compared.
@@ -132,40 +133,40 @@ def mine_bitext(
 def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> list[DocumentPair]:
     """Align documents one to one, exactly.
 
-    Unlike `mine_bitext`, which drops a sentence whose best partner is taken, a document may get its second choice.
+    Unlike in `mine_bitext`, which drops a sentence whose best partner is taken, a document may get its second choice.
 
     Args:
         a: Vectors [n, D].
-        b: Vectors [m, D]. Zero vectors, those of empty documents, are left out on both sides.
+        b: Vectors [m, D]. Zero vectors, which empty documents have, are skipped on both sides.
         margin: "ratio", "distance" or "absolute", which is the cosine, see `margin_scores`.
-        k: Number of nearest documents that are candidates, and that are used for the margin.
+        k: Number of nearest documents that are candidates and that the margin uses.
 
     Returns:
-        The pairs, best first; equal scores in the order of the documents.
+        The pairs, best first; ties are in the order of the documents.
 
     Raises:
-        ValueError: A side has fewer than `k` documents that are not empty; "absolute" accepts that.
+        ValueError: A side has fewer than `k` non-empty documents; "absolute" accepts that.
     """
     k = whole_number("k", k)
     left, right = present_rows(a), present_rows(b)
-    check_neighbourhood(margin, k, len(left), len(right), of="documents that are not empty")
+    check_neighbourhood(margin, k, len(left), len(right), of="non-empty documents")
     forward, backward = nearest_both_ways(
         NormalizedBlocks(a, left), NormalizedBlocks(b, right), min(k, len(left), len(right))
     )
-    candidates = _candidates(margin, forward, backward.means) + _candidates(margin, backward, forward.means).turned()
+    candidates = _candidates(margin, forward, backward.means) + _candidates(margin, backward, forward.means).swapped()
     pairs = candidates.best_first(one_to_one=True)
     return list(map(DocumentPair, left[pairs.src].tolist(), right[pairs.trg].tolist(), pairs.scores.tolist()))
 
 
 def recall(pairs: Iterable[DocumentPair], gold: Set[tuple[int, int]]) -> float:
-    """Share of the true pairs (a, b) that were found, in per cent. Raises ValueError if there is none."""
+    """Percentage of the true pairs (a, b) that were found. Raises ValueError if there are no true pairs."""
     if not gold:
-        raise ValueError("no true pair to find")
+        raise ValueError("no true pair to find; expected at least one")
     return 100 * len({(pair.a, pair.b) for pair in pairs} & gold) / len(gold)
 
 
 def present_rows(vectors: ArrayLike, rows: ArrayLike | None = None) -> Ints:
-    """Numbers of the rows, all or those given, whose vectors are not zero."""
+    """Numbers of the rows, all or the given ones, whose vectors are not zero."""
     chosen = None if rows is None else _row_numbers(rows, len(NormalizedBlocks(vectors)))
     unit = NormalizedBlocks(vectors, chosen)
     blocks = [unit.block(start, _BLOCK).any(axis=1) for start in range(0, len(unit), _BLOCK)]
@@ -188,14 +189,14 @@ def _retrieve(retrieval: Retrieval, margin: Margin, forward: TopK, backward: Top
     fwd = _candidates(margin, forward, backward.means, best=True)
     if retrieval == "fwd":
         return fwd
-    bwd = _candidates(margin, backward, forward.means, best=True).turned()
+    bwd = _candidates(margin, backward, forward.means, best=True).swapped()
     if retrieval == "bwd":
         return bwd
     return fwd.take(bwd.src[fwd.trg] == fwd.src) if retrieval == "intersect" else fwd + bwd
 
 
 def _candidates(margin: Margin, neighbours: TopK, other_means: Floats, *, best: bool = False) -> Bitext:
-    """Every row with each of its neighbours, or with the one of highest margin score; of equal scores the nearest."""
+    """Every row with each neighbour, or with the one of highest margin score; ties go to the nearest."""
     scores = apply_margin(margin, neighbours.scores, neighbours.means[:, None], other_means[neighbours.indices])
     rows = np.arange(len(scores))
     if best:

@@ -1,4 +1,4 @@
-"""What repeats in many texts, such as greetings, sign-offs and footers: it says nothing about their subjects."""
+"""Boilerplate: clauses that many texts repeat, such as greetings, sign-offs and footers, whatever their subject."""
 
 import re
 from collections import Counter
@@ -6,24 +6,24 @@ from collections.abc import Sequence
 
 from xsent.languages import language_of
 
-_SHARE = 0.1  # of the texts of a language; a clause that more of them have is left out
-_LEAST = 3  # texts that have it
-_MOST = 5000  # texts that are counted
-_WORDS = 3  # of a text that are kept at least; signs of Chinese and Japanese count as words
-# Clauses end at a comma too: "Hello, my parcel is late." A colon does not end one: "Refund: where is it?"
+_SHARE = 0.1  # of the texts of a language; a clause in at least this share is removed
+_LEAST = 3  # fewest texts that repeat it
+_MOST = 5000  # most texts that are counted
+_WORDS = 3  # fewest words kept of a text; Chinese and Japanese characters count as words
+# Clauses also end at a comma: "Hello, my parcel is late." A colon does not end one: "Refund: where is it?"
 _ENDS = ".!?…,"
 _CLAUSE = re.compile(rf"(?:[^\n{_ENDS}。！？、，]|[{_ENDS}](?!\s|$))*(?:[{_ENDS}。！？、，\n]\s*|$)")
 _WORD = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\\W\\d_\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
 
-_Words = tuple[str, ...]  # of a clause, without case and numbers
+_Words = tuple[str, ...]  # words of a clause, without case and numbers
 
 
 def strip_boilerplate(texts: Sequence[str]) -> list[str]:
-    """Leave out the clauses that a tenth of the texts of a language or more have, at least three texts.
+    """Remove clauses that at least a tenth of the texts of a language, and at least three texts, contain.
 
-    Numbers do not count: "My customer number is 17." repeats "My customer number is 23." The most frequent clauses go
-    first, and three words of each text stay, so that texts that all say the same stay whole.
-    Of more than 5,000 texts, every second, third and so on is counted.
+    Numbers do not count: "My customer number is 17." repeats "My customer number is 23." The most frequent clauses are
+    removed first, and at least three words of each text are kept, so that texts that are all alike stay whole. With
+    more than 5,000 texts, only every second, third and so on is counted.
     """
     languages = [language_of(text) for text in texts]
     counted = slice(None, None, -(-len(texts) // _MOST) or 1)
@@ -50,7 +50,7 @@ def _without(text: str, language: str, repeated: dict[tuple[str, _Words], int]) 
 
 
 def _clauses(text: str) -> list[str]:
-    """The clauses and lines of a text, which together are the text."""
+    """The clauses and lines of a text; joined, they give the text back."""
     return [clause for clause in _CLAUSE.findall(text) if clause]
 
 

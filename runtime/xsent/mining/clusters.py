@@ -1,8 +1,8 @@
 """Groups of texts on one subject, in any language.
 
-First the background of a collection is taken off: what its texts have in common, such as their field, says nothing
-about its groups. Without it one threshold suits collections of one field and of many. The background of a language is
-what its texts have in common, such as how people write to each other in it.
+First, the background of a collection is subtracted: what all its texts have in common, such as their field, does not
+separate groups. After that, one threshold suits collections from one field and from many. Each language has its own
+background, such as how people address each other in it.
 
 Shapes: n rows, D dimensions, c clusters.
 """
@@ -23,19 +23,19 @@ from xsent.words import has_words
 THRESHOLD = 0.05
 SMALLEST = 5
 
-_MOST = 5000  # texts compared with each other, which takes 200 MiB; it grows with the square
-_NEAR = 0.5  # of the way from the mean cosine to 1: two texts whose cosine is higher say about the same
-_LEAST = 0.2  # cosine to the centre below which a text belongs to no cluster
-_EQUAL = 1e-3  # length of what is left of a vector without the background, below which it equals the background
-_FEW = 10  # texts of a language whose own background counts half: the mean of a few is mostly chance
+_MOST = 5000  # most texts compared with each other, which takes 200 MiB; memory grows with the square
+_NEAR = 0.5  # of the way from the mean cosine to 1: two texts with a higher cosine say nearly the same
+_LEAST = 0.2  # below this cosine to the centre a text belongs to no cluster
+_EQUAL = 1e-3  # a vector equals the background if less than this length is left after subtracting it
+_FEW = 10  # texts at which a language's own background counts half: the mean of a few is mostly chance
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """The cluster of every row, the largest first."""
+    """The cluster of every row; clusters are numbered by size, largest first."""
 
-    labels: Ints  #: number of each row's cluster [n], from 0; -1 is none
-    cosines: Floats  #: cosine of each row to the nearest centre [n], both without the background
+    labels: Ints  #: number of each row's cluster [n], from 0; -1 means none
+    cosines: Floats  #: cosine of each row to the nearest centre [n], both after subtracting the background
 
     @property
     def count(self) -> int:
@@ -51,24 +51,25 @@ def cluster(
     threshold: float = THRESHOLD,
     smallest: int = SMALLEST,
 ) -> Clusters:
-    """Find groups of texts on one subject, whatever their language; needs scikit-learn, and gives the same each time.
+    """Find groups of texts on one subject, whatever their language; deterministic, needs scikit-learn.
 
     Clusters are merged while the mean cosine of their members is at least the threshold (average linkage); with a
-    number, k-means makes so many. Then every text goes to the nearest centre. It belongs to none if that cosine is
-    below 0.2, or if the cluster is too small. Of more than 5,000 texts, the clusters are those of 5,000 drawn ones.
+    number, k-means finds that many. Then every text joins the nearest centre, or no cluster if that cosine is below
+    0.2 or the cluster is too small. With more than 5,000 texts, clusters are built from a random sample of 5,000.
 
     Args:
-        vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors are in none.
-            Greetings and sign-offs make their own clusters: encode what `strip_boilerplate` leaves of the texts.
+        vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors join no
+            cluster. Greetings and sign-offs would form clusters: encode texts after `strip_boilerplate`.
         number: Number of clusters; None lets the threshold decide.
-        texts: The texts [n], from which their languages are told: what the texts of a language have in common is taken
-            off too, so that clusters do not follow the language. Texts without letters and digits are in none.
-        threshold: Mean cosine, without the background, from which two clusters are one; higher gives more clusters.
-        smallest: Texts of the smallest cluster, where the threshold decides.
+        texts: The texts [n], to detect their languages: what the texts of a language have in common is subtracted,
+            too, so that clusters do not follow the language. Texts without letters and digits join no cluster.
+        threshold: Mean cosine, after subtracting the background, from which two clusters are merged; higher values
+            give more clusters.
+        smallest: Fewest texts of a cluster when the threshold decides.
     """
     smallest = whole_number("smallest", smallest)
     if not -1 <= threshold <= 1:
-        raise ValueError(f"threshold = {threshold} must lie between -1 and 1")
+        raise ValueError(f"threshold = {threshold} must be between -1 and 1")
     vectors = np.asanyarray(vectors)
     languages = _languages(texts, len(vectors))
     present = _present(vectors, texts)
@@ -91,9 +92,9 @@ def cluster(
 
 
 def without_background(vectors: ArrayLike, texts: Sequence[str] | None = None) -> Floats:
-    """Vectors [n, D] as `cluster` compares them: of length 1, without what all of them, and those of a language, share.
+    """Vectors [n, D] as `cluster` compares them: without the backgrounds of all texts and of languages, length 1.
 
-    Vectors that are zero or equal the background become zero, and those of texts without letters and digits.
+    Vectors that are zero or equal the background become zero, as do those of texts without letters and digits.
     """
     vectors = np.asanyarray(vectors)
     languages = _languages(texts, len(vectors))
@@ -106,11 +107,11 @@ def without_background(vectors: ArrayLike, texts: Sequence[str] | None = None) -
 
 
 def _languages(texts: Sequence[str] | None, count: int) -> NDArray[np.str_]:
-    """The language of each text [n]; empty where nothing tells it."""
+    """The language of each text [n]; empty if unknown."""
     if texts is None:
         return np.full(count, "")
     if len(texts) != count:
-        raise ValueError(f"{len(texts):,} texts for {count:,} vectors; expected one for each")
+        raise ValueError(f"{len(texts):,} texts for {count:,} vectors; expected one per vector")
     return np.array([language_of(text) for text in texts], np.str_)
 
 
@@ -121,14 +122,14 @@ def _present(vectors: np.ndarray[Any, Any], texts: Sequence[str] | None) -> Ints
 
 
 def _drawn(rows: Ints) -> Ints:
-    """All rows, or as many of them as can be compared with each other, drawn at random."""
+    """All rows, or a random sample of as many as can be compared with each other."""
     if len(rows) <= _MOST:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, _MOST, replace=False))
 
 
 def _backgrounds(rows: Floats, languages: NDArray[np.str_]) -> dict[str, Floats]:
-    """The background [D] of the rows of each language, and under the empty name that of all."""
+    """The background [D] of the rows of each language; the empty name has that of all rows."""
     common = _background(rows)
     found = {"": common}
     for language in sorted({*languages.tolist()} - {""}):
@@ -138,10 +139,10 @@ def _backgrounds(rows: Floats, languages: NDArray[np.str_]) -> dict[str, Floats]
 
 
 def _background(rows: Floats) -> Floats:
-    """The mean [D] of rows of length 1 in which each subject has the same weight, however many texts it has.
+    """The mean [D] of rows of length 1, weighting each subject equally, however many texts it has.
 
-    A row counts by one over the number of rows near to it. In a plain mean, a subject of most texts would be the
-    background, and what is left of all others alike.
+    A row's weight is one over the number of rows near it. In a plain mean, a subject with most of the texts would
+    become the background, and all other subjects would look alike without it.
     """
     if not len(rows):
         return np.zeros(rows.shape[1], np.float32)
@@ -151,7 +152,7 @@ def _background(rows: Floats) -> Floats:
 
 
 def _without(rows: Floats, languages: NDArray[np.str_], backgrounds: Mapping[str, Floats]) -> Floats:
-    """Rows of length 1 without the backgrounds of their languages, again of length 1."""
+    """Rows of length 1 minus the backgrounds of their languages, scaled back to length 1."""
     rest = rows - backgrounds[""]
     for language in {*languages.tolist()} & backgrounds.keys() - {""}:
         rest[languages == language] = rows[languages == language] - backgrounds[language]
@@ -160,7 +161,7 @@ def _without(rows: Floats, languages: NDArray[np.str_], backgrounds: Mapping[str
 
 
 def _centres(rows: Floats, number: int | None, threshold: float, smallest: int) -> Floats:
-    """Centres [c, D] of the clusters of rows without their background."""
+    """Centres [c, D] of the clusters of rows from which the background was subtracted."""
     rows = rows[rows.any(axis=1)]
     with require_extra("cluster"):
         from sklearn.cluster import AgglomerativeClustering, KMeans
@@ -177,7 +178,7 @@ def _centres(rows: Floats, number: int | None, threshold: float, smallest: int) 
 
 
 def _by_size(labels: Ints, smallest: int) -> Ints:
-    """Clusters numbered by size, the largest first, of equal ones the first; those that are too small are none."""
+    """Number clusters by size, largest first, ties by first row; dissolve those that are too small."""
     known, first, counts = np.unique(labels, return_index=True, return_counts=True)
     kept = (known >= 0) & (counts >= smallest)
     order = np.lexsort((first, -counts))

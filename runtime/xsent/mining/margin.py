@@ -1,4 +1,4 @@
-"""Margin scores: how much nearer two sentences are to each other than to their neighbours; and thresholds for them.
+"""Margin scores, how much nearer two sentences are to each other than to their neighbours, and thresholds for them.
 
 Artetxe & Schwenk 2019, "Margin-based parallel corpus mining with multilingual sentence embeddings", equations 2
 to 4. Let m be the mean of two means: of the cosines of x to its k nearest y, and of y to its k nearest x. Then the
@@ -30,9 +30,9 @@ from xsent.similarity import (
 
 Margin = Literal["ratio", "distance", "absolute"]
 
-STRIP = 8 * QUERIES  # rows that share one reading of the other side
+STRIP = 8 * QUERIES  # rows that share one pass over the other side
 _BLOCK = 8192  # given pairs scored at once
-_SHUFFLED = 100_000  # wrong pairs that a threshold is estimated from, at least one for each given pair
+_SHUFFLED = 100_000  # wrong pairs that a threshold is estimated from; at least one per given pair
 
 
 def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> Floats:
@@ -43,11 +43,11 @@ def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: in
     Args:
         a: Vectors [n, D].
         b: Vectors [m, D].
-        margin: "ratio", "distance" or "absolute", the cosine alone.
+        margin: "ratio", "distance" or "absolute", which is the cosine itself.
         k: Number of nearest neighbours used for the margin; "absolute" needs none.
 
     Returns:
-        Scores [n, m]. A ratio is 0 where the mean is not above 0.
+        Scores [n, m]. A ratio is 0 if the mean is not above 0.
     """
     scores = cosine_similarity(a, b)
     k = check_neighbourhood(margin, k, *scores.shape)
@@ -73,12 +73,12 @@ def apply_margin(margin: Margin, cosines: Floats, a_means: Floats, b_means: Floa
 def check_neighbourhood(margin: Margin, k: int, n: int, m: int, of: str = "different sentences") -> int:
     """Number of neighbours to search: k, or 1 for "absolute".
 
-    Raises ValueError if one of the sides, with n and m rows, has fewer; `of` says in the message what a row is.
+    Raises ValueError if one of the sides, with n and m rows, has fewer; `of` names the rows in the message.
     """
     check_choice("margin", margin, get_args(Margin))
     k = whole_number("k", k)
     if not min(n, m):
-        raise ValueError("one side has no sentences; expected at least one on both")
+        raise ValueError("one side has no sentences; expected at least one on each side")
     if margin == "absolute":
         return 1
     if k > min(n, m):
@@ -92,7 +92,7 @@ def check_neighbourhood(margin: Margin, k: int, n: int, m: int, of: str = "diffe
 def compare_blocks(
     a: NormalizedBlocks, b: NormalizedBlocks, *, show_progress_bar: bool = False
 ) -> Iterator[tuple[int, int, Floats]]:
-    """Cosines of blocks of rows of `a` with blocks of rows of `b`, after the numbers of their first rows."""
+    """Yield cosines between blocks of rows of `a` and of `b`, preceded by the numbers of their first rows."""
     product = BlockProduct()
     blocks = -(-len(a) // STRIP) * -(-len(b) // CANDIDATES)
     with Progress("blocks", blocks, enabled=show_progress_bar) as progress:
@@ -110,7 +110,7 @@ def nearest_both_ways(
 ) -> tuple[TopK, TopK]:
     """Find the k nearest neighbours of every row of `a` in `b`, and of every row of `b` in `a`, exactly.
 
-    Of equal cosines the lower row is the nearer. Each cosine is computed once. Takes about 100 MiB and 12 bytes a
+    Of equal cosines the lower row counts as nearer. Each cosine is computed once. Takes about 100 MiB plus 12 bytes per
     neighbour, for any number of rows.
     """
     check_same_dim(a.dim, b.dim)
@@ -125,7 +125,7 @@ def nearest_both_ways(
 class PairScorer:
     """Margin scores of chosen pairs of rows, see `margin_scores`; neighbours are searched once, in bounded memory.
 
-    The sources [n, D] and the targets [m, D] have each sentence once; they may be memory maps.
+    The sources [n, D] and the targets [m, D] contain each sentence once; they may be memory maps.
     """
 
     def __init__(self, src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> None:
@@ -157,7 +157,7 @@ class Threshold:
     """A threshold for the scores of pairs."""
 
     threshold: float  # lowest score that is accepted
-    precision: float  # estimated share of right pairs among those accepted
+    precision: float  # estimated share of correct pairs among those accepted
     accepted: int  # number of pairs accepted
     pairs: int  # number of all pairs
 
@@ -166,15 +166,15 @@ def calibrate(scores: ArrayLike, wrong: ArrayLike, precision: float) -> Threshol
     """Choose the lowest threshold for scores [p] that reaches a precision. Raises ValueError if none does.
 
     `wrong` are scores of pairs known to be wrong, such as shuffled ones. Target-decoy estimate (Elias & Gygi 2007):
-    the wrong pairs above a threshold are at most p times the share of known wrong pairs above it. One known wrong pair
-    is added, so that a small sample gives no high precision (Phipson & Smyth 2010).
+    the number of wrong pairs above a threshold is at most p times the share of known wrong pairs above it. One known
+    wrong pair is added, so that a small sample never yields a high precision (Phipson & Smyth 2010).
     """
     given = np.sort(np.asarray(scores, np.float32))
     known = np.sort(np.asarray(wrong, np.float32))
     if not 0 < precision < 1:
         raise ValueError(f"precision = {precision} must be between 0 and 1")
     if not len(given) or not len(known):
-        raise ValueError("a threshold needs pairs and wrong pairs; there are none")
+        raise ValueError("a threshold needs pairs and wrong pairs, but there are none")
     thresholds, first = np.unique(given, return_index=True)
     accepted = len(given) - first
     reached = len(known) - np.searchsorted(known, thresholds)

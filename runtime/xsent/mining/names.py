@@ -1,4 +1,4 @@
-"""Names of clusters: words that set them apart."""
+"""Names of clusters: the words that set them apart."""
 
 import re
 from collections import Counter
@@ -16,11 +16,11 @@ from xsent.mining.clusters import Clusters
 from xsent.tokenizer import Tokenizer
 from xsent.words import beginning, word_keys
 
-_WORDS = 4  # of a name
-_SEVERAL = 2  # texts of the cluster that have a word of its name, where any do
-_SHORTEST = 3  # letters of a word
-_ENGLISH = 0.5  # texts in English for each in the most frequent language, from which the name is in English
-# Words; in Chinese and Japanese, which have no spaces, runs of signs of two or more, but for those that bend words.
+_WORDS = 4  # per name
+_SEVERAL = 2  # texts of the cluster that a word of its name must be in, if any word is
+_SHORTEST = 3  # fewest letters of a word
+_ENGLISH = 0.5  # English texts per text in the most frequent language, from which the name is in English
+# Words; in Chinese and Japanese, which have no spaces, runs of two or more characters without hiragana.
 _WORD = re.compile(
     "[\u30a1-\u30fa\u30fc]{2,}|[\u3400-\u4dbf\u4e00-\u9fff々]{2,}|[^\\W\\d_\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff々]+"
 )
@@ -29,9 +29,9 @@ _ASIAN = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff々]")
 
 @dataclass(frozen=True)
 class ClusterName:
-    """What tells a cluster from the others."""
+    """What sets a cluster apart from the others."""
 
-    words: tuple[str, ...]  #: those that are more frequent in it than elsewhere, the best first
+    words: tuple[str, ...]  #: words that are more frequent in it than elsewhere, best first
     central: int  #: row of the text nearest to its centre
     size: int  #: number of texts
 
@@ -45,11 +45,11 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
     The words are of one language: English, or the most frequent in the cluster if that has more than twice as many
     texts. The weight of a word is the share p of the cluster's texts that have it, times log(p / q), times log(1 / q),
     where q is its share of all texts in the language: as in tf-idf, words that are everywhere weigh nothing. It is also
-    times the root of the word's rarity in the languages of the built-in model. A text counts by its cosine to the
-    centre. Function words, boilerplate (see `strip_boilerplate`) and second forms of a word are left out.
+    multiplied by the square root of the word's rarity in the built-in model's languages. A text is weighted by its
+    cosine to the centre. Skips function words, boilerplate (see `strip_boilerplate`) and second forms of a word.
     """
     if len(texts) != len(clusters.labels):
-        raise ValueError(f"{len(texts):,} texts for {len(clusters.labels):,} rows of clusters; expected one for each")
+        raise ValueError(f"{len(texts):,} texts for {len(clusters.labels):,} rows of clusters; expected one per row")
     languages = [language_of(text) for text in texts]
     words = [_telling_words(text) for text in strip_boilerplate(texts)]
     total = Counter(languages)
@@ -75,7 +75,7 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
 
 
 def _telling_words(text: str) -> dict[str, str]:
-    """The words of a text that may name a cluster, as it spells them, by their first keys."""
+    """The words of a text that may name a cluster, as spelled in the text, by their first keys."""
     found: dict[str, str] = {}
     for word in _WORD.findall(text):
         if keys := _keys(word):
@@ -85,7 +85,7 @@ def _telling_words(text: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1 << 14)
 def _keys(word: str) -> tuple[str, ...]:
-    """The keys of a word, as `word_keys` has them; none if it names no cluster. One in signs is whole, not in pairs."""
+    """The keys of a word (`word_keys`); none if it cannot name a cluster. Chinese and Japanese words stay whole."""
     if _ASIAN.match(word):
         return (word,)
     keys = next(word_keys(word), ("",))
@@ -93,14 +93,14 @@ def _keys(word: str) -> tuple[str, ...]:
 
 
 def _language(languages: Iterable[str]) -> str:
-    """The language of a cluster's name: that of most of its texts, or English."""
+    """The language of a cluster's name: the most frequent one of its texts, or English."""
     counts = Counter(languages)
     [(first, most)] = counts.most_common(1)
     return "en" if counts["en"] >= _ENGLISH * most else first
 
 
 def _shares(texts: Sequence[Mapping[str, str]], cosines: Sequence[float]) -> dict[str, float]:
-    """The share of texts that have each word, where a text counts by its cosine; words of one text only if all are."""
+    """The share of texts with each word, weighted by cosine; words of one text count only if there are no others."""
     counts = Counter(key for words in texts for key in words)
     kept = {key for key, count in counts.items() if count >= _SEVERAL} or counts.keys()
     shares = dict.fromkeys(sorted(kept), 0.0)
@@ -116,7 +116,7 @@ def _weight(share: float, everywhere: float) -> float:
 
 
 def _best(weights: Mapping[str, float]) -> list[str]:
-    """The words that weigh most, and of several forms of a word the best."""
+    """The words of highest weight, with only the best of several forms of a word."""
     chosen = list[str]()
     for key in sorted(weights, key=lambda key: (-weights[key], key)):
         if len(chosen) < _WORDS and not any(_same(key, other) for other in chosen):

@@ -4,12 +4,13 @@ The score of a pair is its cosine over the mean cosine to other near sentences. 
 widest gap among a sentence's neighbours; those before the gap are its duplicates. If all neighbours counted, as
 between two texts (`margin_scores`), the members of a large group would lower each other's scores.
 
-Vectors hardly tell "Smoking is allowed." from "Smoking is forbidden.". The rules of `difference` do, by words alone:
+Vectors hardly separate "Smoking is allowed." from "Smoking is forbidden.". The rules of `difference` do, using only
+words:
 
-- Number: each text has a number that the other lacks, in digits, or in words from two to fifteen and in tens.
+- Number: each text has a number that the other lacks, in digits, or as a word for 2 to 15, 20, 30, 40 or 50.
 - Negation: one text has a word that negates or forbids in its language, and the other has none.
-- Order: both have the same words, and more than a group of them has moved ("Anna paid Bert", "Bert paid Anna"); or both
-  have the same two names, the other way round ("Anna a payé Bert"), and no word of a passive or a list.
+- Order: both have the same words, and more than one group of them has moved ("Anna paid Bert", "Bert paid Anna"); or
+  both have the same two names in reverse order ("Anna a payé Bert"), and no word that marks a passive or a list.
 
 Shapes: n rows, D dimensions, K neighbours, p pairs.
 """
@@ -30,12 +31,12 @@ from xsent.similarity import Floats, NormalizedBlocks, TopK
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
 
-THRESHOLD = 1.25  # a quarter nearer to each other than to other sentences
+THRESHOLD = 1.25  # pairs a quarter nearer to each other than to other sentences
 
-_NEIGHBOURS = 32  # searched for every row
-_AROUND = 4  # neighbours after the gap whose mean cosine is used
-# The mean is clamped from below, otherwise isolated sentences pair up, and from above, otherwise copies with small
-# differences do not: at 1.25 a cosine below 0.75 is never enough, one above 0.94 always.
+_NEIGHBOURS = 32  # per row
+_AROUND = 4  # neighbours after the gap whose cosines are averaged
+# The mean is clamped: from below, or isolated sentences would pair up; from above, or copies with small differences
+# would not. At 1.25 a cosine below 0.75 is never enough, one above 0.94 always is.
 _LEAST = 0.6
 _MOST = 0.75
 
@@ -45,7 +46,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,'’]\d+| ?[:h] ?\d\d(?!\d)| \d{3}(?!\d))*")
 _CONTRACTED = re.compile(r"n['’]t\b(?! (?:i|you|he|she|it|we|they|there)\?)", re.I)  # but not "isn't it?"
 _SCRIPTS = (("ja", re.compile(r"[\u3040-\u30ff]")), ("ru", re.compile(r"[\u0400-\u04ff]")))
-# Words by which a language is known.
+# Words that identify a language.
 _COMMON = {
     "en": "the a an of to and is are was were you he she we they i my your his her this that with for has have",
     "fr": "le la les un une des du de et est sont je tu il elle nous vous ils ce cette dans pour avec sur au a ont",
@@ -66,7 +67,7 @@ _NEGATIVE = {
     "ru": "не нет ни никогда ничего никто никого нельзя без запрещено запрещён запрещена невозможно",
 }
 _NEGATIVE_JAPANESE = re.compile("ない|なかっ|なく|ません|ずに|禁止|禁煙|不可")
-# Negations in form alone: must, may, only, surely, few, soon, "shall we".
+# Negations only in form: must, may, only, surely, few, soon, "shall we".
 _NO_NEGATION = re.compile(
     "なけれ?ば(?:なら|なり|いけ)(?:ない|なかっ|ません)|なくては(?:なら|なり|いけ)(?:ない|ません)|ないと(?:いけ|なら|なり)(?:ない|ません)"
     "|(?:違い|ちがい|しか)(?:ない|なかっ|ありません)|かもしれ(?:ない|ません)|ませんか|ないか|だけで(?:は)?なく|少なく|少ない|[間ま]もなく|危ない|す[みい]ません|済みません"
@@ -93,10 +94,10 @@ _VALUES |= {sign: str(value) for value, sign in enumerate("二三四五六七八
 _SETS = {
     language: (set(_COMMON.get(language, "").split()), set(words.split())) for language, words in _NEGATIVE.items()
 }
-# Subjects by their form: "Gestern kam ich" is "Ich kam gestern".
+# Words that are subjects by their form: "Gestern kam ich" is "Ich kam gestern".
 _SUBJECTS = set("ich du er wir ik jij hij wij we".split())
 _JAPANESE_ROLES = re.compile("(.+?)[はが](.+?)[をに](.+)")
-# Words of a passive, or of a list, in which names may come in another order.
+# Words that mark a passive or a list, in which names may come in another order.
 _PASSIVE = set("by par von da por pelo pela dal door and et und y e en or ou oder o of".split())
 
 
@@ -108,17 +109,17 @@ def paraphrase_mining(
     strict: bool = True,
     show_progress_bar: bool = False,
 ) -> list[tuple[float, int, int]]:
-    """Find sentences that mean the same, across languages; results are those of sentence-transformers' function.
+    """Find sentences that mean the same, across languages; results as in sentence-transformers.
 
     Args:
         encoder: The encoder of the sentences.
-        sentences: Texts; equal ones are pairs too, empty ones are not.
+        sentences: Texts; equal ones are pairs, too, empty ones are not.
         threshold: Lowest score of a pair, see `mine_paraphrases`.
-        strict: Leave out pairs that differ in a number, a negation or who did what, see `split_pairs`.
+        strict: Skip pairs that differ in a number, a negation or who did what, see `split_pairs`.
         show_progress_bar: Report progress on standard error.
 
     Returns:
-        Score and places of each pair, the best first.
+        Score and positions of each pair, best first.
     """
     vectors = encoder.encode(sentences, on_long="split", show_progress_bar=show_progress_bar)
     pairs = mine_paraphrases(vectors, threshold=threshold, show_progress_bar=show_progress_bar)
@@ -132,17 +133,17 @@ def mine_paraphrases(
 ) -> Bitext:
     """Find pairs of near-duplicates among vectors, exactly and in bounded memory.
 
-    The score is the cosine over the mean cosine to other near sentences, clamped to 0.6 to 0.75. Of more than 32
-    copies of a sentence each is paired with its 32 nearest.
+    The score is the cosine over the mean cosine to other near sentences, clamped to 0.6 to 0.75. If a
+    sentence has more than 32 copies, each is paired with its 32 nearest.
 
     Args:
-        vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors are left out.
+        vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors are skipped.
         threshold: Lowest score of a pair.
         rows: Numbers of the rows to select, ascending; None selects all.
         show_progress_bar: Report progress on standard error.
 
     Returns:
-        The pairs, the lower row first, the best pair first; rows are counted in `vectors` as given.
+        The pairs, best first, each with its lower row first; rows refer to `vectors` as given.
     """
     present = present_rows(vectors, rows)
     if len(present) < 2:
@@ -154,20 +155,20 @@ def mine_paraphrases(
     found = scores >= np.float32(threshold)
     lower = np.minimum(places, near.indices)[found]
     higher = np.maximum(places, near.indices)[found]
-    _, first = np.unique(lower * len(places) + higher, return_index=True)  # most were found from both sides
+    _, first = np.unique(lower * len(places) + higher, return_index=True)  # most are found from both sides
     pairs = Bitext(present[lower[first]], present[higher[first]], scores[found][first])
     return pairs.best_first(one_to_one=False)
 
 
 def split_pairs(pairs: Bitext, texts: Sequence[str]) -> tuple[Bitext, Bitext]:
-    """Pairs of texts that say the same, and those that differ by the rules of `difference`."""
+    """Split pairs into texts that mean the same and texts that differ by the rules of `difference`."""
     places = zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)
     apart = np.array([difference(texts[i], texts[j]) is not None for i, j in places], np.bool_)
     return pairs.take(~apart), pairs.take(apart)
 
 
 def difference(first: str, second: str) -> Difference | None:
-    """What two texts, in one of the nine languages each, differ in; None if by these rules they do not."""
+    """How two texts, each in one of the nine languages, differ; None if these rules find no difference."""
     texts = [unicodedata.normalize("NFKC", text) for text in (first, second)]
     left, right = (_numbers(text) for text in texts)
     if left - right and right - left:
@@ -179,9 +180,9 @@ def difference(first: str, second: str) -> Difference | None:
 
 
 def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int]] = ()) -> list[list[int]]:
-    """Groups that pairs connect, directly or through others: the largest first, each in ascending order.
+    """Groups connected by pairs, directly or through others: largest first, each in ascending order.
 
-    Pairs come best first: one that would bring two that are `apart` into one group connects nothing.
+    Pairs come best first; a pair is skipped if it would bring two that are `apart` into one group.
     """
     rivals = defaultdict[int, set[int]](set)
     for one, other in apart:
@@ -198,7 +199,7 @@ def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int
 
 
 def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool) -> TopK:
-    """The nearest neighbours of every row, without itself."""
+    """The nearest neighbours of every row, except itself."""
     best = TopK(len(rows), min(_NEIGHBOURS, len(rows) - 1))
     for top, first, scores in compare_blocks(rows, rows, show_progress_bar=show_progress_bar):
         own = np.arange(max(top, first), min(top + len(scores), first + scores.shape[1]))
@@ -208,7 +209,7 @@ def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool) -> TopK:
 
 
 def _around(cosines: Floats) -> Floats:
-    """Mean cosine of every row [n] to the first neighbours after its duplicates, given the cosines of all [n, K]."""
+    """Mean cosine of every row [n] to the first neighbours after its duplicates, from the cosines of all [n, K]."""
     if cosines.shape[1] < _NEIGHBOURS:  # all other rows are neighbours
         cosines = np.pad(cosines, ((0, 0), (0, _AROUND)))
     ends = cosines.shape[1] - _AROUND
@@ -220,11 +221,11 @@ def _around(cosines: Floats) -> Floats:
 
 
 def _numbers(text: str) -> set[str]:
-    """The numbers of a text, without the signs inside of them and the minutes of a full hour."""
+    """The numbers of a text, without the separators in them and without the minutes of a full hour."""
     found = set[str]()
     for number in _NUMBER.findall(text):
         plain = re.sub(r"[.,]\d0$", lambda match: match[0][:-1], number)  # 3.50
-        hour, *minutes = re.split(" ?[:h] ?", plain)  # "half past two" has the hour alone
+        hour, *minutes = re.split(" ?[:h] ?", plain)  # "half past two" has only the hour
         found |= {
             re.sub(r"\D", "", part).lstrip("0") for part in (hour, hour if minutes in (["00"], ["00", "00"]) else plain)
         }
@@ -247,7 +248,7 @@ def _negates(text: str) -> bool:
 
 
 def _reordered(first: list[str], second: list[str]) -> bool:
-    """Whether the same words stand in another order that is more than one group of words put elsewhere."""
+    """Whether the same words are in another order, and not just one group of words has moved."""
     left, right = ([word.casefold() for word in words] for words in (first, second))
     if left == right or sorted(left) != sorted(right):
         return False
@@ -268,6 +269,6 @@ def _names_swapped(first: list[str], second: list[str]) -> bool:
 
 
 def _roles_swapped(first: str, second: str) -> bool:
-    """Whether two Japanese texts have the same subject and object, the other way round."""
+    """Whether two Japanese texts have the same subject and object, swapped."""
     left, right = _JAPANESE_ROLES.fullmatch(first), _JAPANESE_ROLES.fullmatch(second)
     return left is not None and right is not None and left.group(1, 2, 3) == right.group(2, 1, 3)

@@ -1,1 +1,1 @@
-"""Finding the nearest sentences: an index on the disk, and what keeps it whole."""
+"""Search: an index on disk, and what keeps it intact."""

@@ -1,4 +1,4 @@
-"""An index of documents that come, change and go."""
+"""An index of documents that are added, changed and removed."""
 
 import os
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from xsent.search.index import SearchIndex
 from xsent.search.store import IndexState, has_index
 from xsent.search.writer import Document, IndexWriter, add_documents, new_index, state_of
 
-_WORTH_COMPACTING = 10_000  # removed rows; and more than the other rows
+_WORTH_COMPACTING = 10_000  # fewest removed rows, which must also outnumber the others
 
 
 def update_index(
@@ -28,23 +28,23 @@ def update_index(
     force: bool = False,
     show_progress_bar: bool = False,
 ) -> IndexState:
-    """Put documents into an index of documents in constant memory, replacing their older versions.
+    """Add documents to an index of documents in constant memory, replacing their older versions.
 
-    The index is made if there is none. Every saved step can be searched at once, also by words. After a kill the same
-    call continues: an incomplete document has no stamp in `SearchIndex.documents` and must be given again. Rows of
-    removed documents are freed when they are more than the others.
+    Creates the index if it does not exist. Every saved step can be searched at once, also by words. After a kill, the
+    same call continues: an incomplete document has no stamp in `SearchIndex.documents` and must be given again. Rows of
+    removed documents are freed when they outnumber the others.
 
     Args:
         path: The folder; its parent must exist.
-        documents: New and changed documents, each name once; they are read one after the other.
+        documents: New and changed documents, each name once; they are read one at a time.
         encoder: The encoder; a passage that is too long for it is encoded in windows.
         remove: Names of documents to remove; unknown names are ignored.
-        force: Discard everything in an index first, also in one that is damaged or of another encoder.
+        force: Discard an existing index first, even if it is damaged or of another encoder.
         show_progress_bar: Report progress on standard error.
 
     Raises:
-        DataError: The folder holds an index of lines or something else, it or something in it is a link, or another
-            process is writing.
+        DataError: The folder contains an index of lines or something else, it or something in it is a link, or
+            another process is writing.
         FingerprintError: The index is of another encoder, or of another depth of this one.
     """
     path = Path(os.path.abspath(path))
@@ -52,11 +52,11 @@ def update_index(
     if force or not (path.exists() and has_index(path)):
         with new_index(path, IndexState(encoder.fingerprint, encoder.dim, clean=int(encoder.clean))):
             pass
-    kept = "Indexed files are kept; run the same again to resume."
-    with only_writer(path), explain_write_errors(path, lambda: kept, "make room, then the same call continues"):
+    kept = "Indexed files are kept; run the same command again to resume."
+    with only_writer(path), explain_write_errors(path, lambda: kept, "make room, then run it again to continue"):
         state = state_of(path)
         if state.lines:
-            raise DataError(f"{path}: an index of lines, as xsent index makes; name another for documents")
+            raise DataError(f"{path}: an index of lines, from xsent index; choose another name for documents")
         state.check_fingerprint(encoder.fingerprint, path, clean=encoder.clean)
         with closing(IndexWriter(path)) as writer:
             writer.save(writer.state, remove=remove)
@@ -69,7 +69,7 @@ def update_index(
 
 
 def _compact(path: Path) -> IndexState | None:
-    """Rewrite an index of documents without its removed rows, if that is worth it."""
+    """Compact the index if enough rows were removed."""
     with closing(SearchIndex(path)) as index:
         if index.state.rows - len(index) < max(_WORTH_COMPACTING, len(index)):
             return None

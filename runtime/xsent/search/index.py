@@ -24,24 +24,24 @@ from xsent.similarity import NearestSearch, check_same_dim, cosines_with, neares
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
 
-_JOINED = 100  # rows by meaning, at least, that are joined with rows by words
-_BY_WORDS = 1000  # rows by words, at most
-# Added to the score of a passage that has all words of a query: enough to find it by its words, and hardly more than
-# the lead of a translation over other near passages (docs/lab/notes.md).
+_JOINED = 100  # fewest rows by meaning that are joined with rows by words
+_BY_WORDS = 1000  # most rows by words
+# Added to the score of a passage that has all words of a query: enough to find it by its words, but hardly more than
+# a translation's lead over other near passages (docs/lab/notes.md).
 _WORDS = 0.5
-_REPLACED = 0.05  # seconds in which a folder has been replaced: for a moment there is none of its name
-# Cosine that fewer than one in a hundred unrelated sentences reach with six layers: 0.8% (FLORES, 70 lines in each of
-# nine languages). With three layers more of them reach it.
+_REPLACED = 0.05  # seconds that replacing a folder takes: for a moment, no folder has its name
+# Fewer than one in a hundred unrelated sentences reach this cosine with six layers: 0.8% (FLORES, 70 lines in each of
+# nine languages). With three layers, more do.
 CLOSE = 0.35
 
 
 def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> list[list[dict[str, int | float]]]:
-    """Find the vectors of highest cosine; arguments and results are those of sentence-transformers' `semantic_search`.
+    """Find the vectors of highest cosine; arguments and results as in sentence-transformers' `semantic_search`.
 
     Args:
         queries: Vectors [q, D], or one [D].
         corpus: Vectors [n, D]; may be a memory map, which is read in blocks.
-        top_k: Results a query; all n if there are fewer.
+        top_k: Results per query; all n if there are fewer.
 
     Returns:
         For each query a list, best first, of dictionaries: `corpus_id` is the row, `score` its cosine.
@@ -55,22 +55,25 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 
 @dataclass(frozen=True)
 class Hit:
-    """A line that was found."""
+    """A search result."""
 
-    score: float  #: its cosine with the query; with `words`, what shared words add
-    line: int  #: its number, from 1
-    text: str  #: its text
+    score: float  #: cosine with the query, plus up to 0.5 for shared words if `words` is on
+    line: int  #: line number, from 1
+    text: str  #: the text
     source: str = ""  #: where it comes from, such as a file
-    close: bool = True  #: whether its score is at least `CLOSE`, more than unrelated texts have
+    close: bool = True  #: whether the score is at least `CLOSE`, which unrelated texts rarely reach
     context: str = ""  #: what a passage of a document is about, see `Document`
-    id: str = ""  #: the id of its row, where it comes from a table that has ids
+    id: str = ""  #: the id of its row, if it comes from a table with ids
 
 
-def say_nothing_close(hits: Sequence[Hit]) -> str:
-    """A sentence for people if nothing that was found is close; otherwise it is empty."""
+def no_match_message(hits: Sequence[Hit]) -> str:
+    """A message for people if there are hits but none is close; otherwise an empty string."""
     if not hits or any(hit.close for hit in hits):
         return ""
-    return f"Nothing is really close to that: the best score is {hits[0].score:.2f}, unrelated texts reach {CLOSE}."
+    return f"No close match: best score {hits[0].score:.2f}; unrelated texts score up to {CLOSE:.2f}."
+
+
+say_nothing_close = no_match_message  # the old name
 
 
 def search_file(
@@ -82,15 +85,15 @@ def search_file(
     least: float | None,
     space: str | None,
 ) -> list[list[Hit]]:
-    """Find the lines of a file of vectors that mean most nearly what the queries mean, see `SearchIndex.search`.
+    """Find the lines of a file of vectors that are nearest in meaning to the queries, see `SearchIndex.search`.
 
-    `.jsonl` and `.parquet` hold the texts.
+    Hits have texts if the file does: `.jsonl` and `.parquet`.
     """
     path = str(file.path)
     file.check_cosines(encoder.fingerprint_of(space))
     vectors = encoder.encode(queries, on_long="split", space=space)
     rows, scores = nearest(vectors[:, : file.note.dim], file.rows, k)
-    scores[scores == 0] = -np.inf  # the cosine of an empty text
+    scores[scores == 0] = -np.inf  # cosine of an empty text
     kept = scores > -np.inf if least is None else scores >= least
     texts: dict[int, str] = {}
     if file.path.suffix in TABLES:
@@ -108,12 +111,11 @@ def search_file(
 
 
 class SearchIndex:
-    """An index on disk, opened for searching; made by `xsent.build_index` or `xsent index`.
+    """An index on disk, opened for searching; created by `xsent.build_index` or `xsent index`.
 
-    Vectors and texts stay on disk; vectors are read in blocks. It answers from the index as
-    it was when it was opened, also while lines are added or after another index replaces it; `has_changed` says
-    whether it should be opened again. Threads that share one need a lock around `search`: it opens an index again whose
-    documents have changed.
+    Vectors and texts stay on disk; vectors are read in blocks. It answers from the index as it was when opened, even
+    while lines are added or after another index replaces it; `has_changed` returns whether to open it again. Threads
+    that share one need a lock around `search`, which reopens an index whose documents have changed.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -124,7 +126,7 @@ class SearchIndex:
         return int(np.count_nonzero(self.live))
 
     def close(self) -> None:
-        """Close the database now; a Ctrl-C that arrives while Python collects it would be lost."""
+        """Close the database now; a Ctrl-C during garbage collection would be lost."""
         self._database.close()
 
     def __repr__(self) -> str:
@@ -140,23 +142,23 @@ class SearchIndex:
         least: float | None = None,
         space: str | None = None,
     ) -> list[list[Hit]]:
-        """Find the lines that mean most nearly what the queries mean.
+        """Find the lines that are nearest in meaning to the queries.
 
         Args:
-            encoder: The encoder that made the index, of any depth.
+            encoder: The encoder that the index was built with, at any depth.
             queries: Texts in any of its languages; an empty one finds nothing.
-            k: Hits a query; all lines if there are fewer.
-            words: Add up to 0.5 to a passage's score for the words of the query that it has; rare words add more, and
-                only all words of a query add everything.
-            least: The lowest score of a hit.
-            space: The other model's space in which the index was made, if it was.
+            k: Hits per query; all lines if there are fewer.
+            words: Add up to 0.5 to a passage's score for query words that it contains; rare words add more, and only
+                all words of a query together add 0.5.
+            least: Lowest score of a hit.
+            space: The other model's space that the index was built in, if any.
 
         Returns:
-            The hits of every query, best first; of equal scores the earlier line.
+            The hits of every query, best first; ties keep the order of the lines.
 
         Raises:
             FingerprintError: The index is of another encoder.
-            DataError: A passage that was found is damaged.
+            DataError: A passage among the hits is damaged.
         """
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")
@@ -171,13 +173,13 @@ class SearchIndex:
         except DataError:
             if self._database.version() == self._version:
                 raise
-        self._open()  # a document that was found was removed or replaced meanwhile
+        self._open()  # a document among the hits was removed or replaced in the meantime
         return self.find(queries, vectors, k, rarity=rarity, least=least)
 
     def nearest(self, vectors: Vectors, k: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Rows [q, min(k, n)] of highest cosine with vectors [q, D] of the index's encoder, and cosines, best first."""
+        """The rows [q, min(k, n)] nearest to vectors [q, D] of the index's encoder, and their cosines, best first."""
         check_same_dim(vectors.shape[1], self.state.dim)
-        k = min(k, max(len(self), 1))  # TopK refuses a k below 1
+        k = min(k, max(len(self), 1))  # TopK rejects k < 1
         search = NearestSearch(vectors, k)
         first = 0
         for block in self._vectors.blocks():
@@ -187,31 +189,31 @@ class SearchIndex:
         return np.flatnonzero(self.live)[search.indices], search.scores
 
     def has_changed(self) -> bool:
-        """Whether another index is at its path, or something was written to it since it was opened; a cheap look."""
+        """Whether the index was replaced or written to since it was opened; a cheap check."""
         return not self._database.path.exists() or self._database.version() != self._version
 
     def verify(self) -> None:
-        """Compare passages and vectors with their checksums, and words with texts.
+        """Check passages and vectors against their checksums, and words against texts.
 
-        Raises DataError that names the damaged file.
+        Raises DataError, which names the damaged file.
         """
         self.check_passages()
         self._database.check_words()
 
     def check_passages(self) -> None:
-        """Compare all passages and vectors with their checksums. Raises DataError that names the damaged file."""
+        """Check all passages and vectors against their checksums. Raises DataError, which names the damaged file."""
         for _ in self.passages():
             pass
 
     def passages(self) -> Iterator[tuple[Passage, Vectors]]:
-        """All passages, each with its vector [D] as it is stored. Raises DataError that names the damaged file."""
+        """All passages, each with its vector [D] as stored. Raises DataError, which names the damaged file."""
         for first in range(0, self.state.rows, BLOCK):
             for row, passage in self._passages(first, min(BLOCK, self.state.rows - first)).items():
                 yield passage, self._vectors.stored(row)
             self._vectors.release_pages()
 
     def documents(self) -> dict[str, str]:
-        """Names and stamps of the documents that `update_index` has put in; the stamp of an incomplete one is empty."""
+        """Names and stamps of the documents from `update_index`; an incomplete one has an empty stamp."""
         return {document.name: document.stamp for document in self.stored_documents()}
 
     def stored_documents(self) -> list[StoredDocument]:
@@ -219,7 +221,7 @@ class SearchIndex:
         return self._database.documents()
 
     def document(self, name: str) -> list[Hit]:
-        """The passages of a document in their order, each with a score of 1; none if it is not there."""
+        """The passages of a document in order, each with score 1; empty if there is no such document."""
         stored = [found for found in self.stored_documents() if found.name == name]
         return [self._hit(row, 1.0) for found in stored for row in range(found.first, found.first + found.passages)]
 
@@ -232,7 +234,7 @@ class SearchIndex:
         rarity: Callable[[tuple[str, ...]], float] | None = None,
         least: float = -np.inf,
     ) -> list[list[Hit]]:
-        """The hits of queries whose vectors [q, D] are known, see `search`; with the `rarity` of words these count."""
+        """The hits of queries with known vectors [q, D], see `search`; `rarity` turns on scoring by words."""
         rows, cosines = self.nearest(vectors, max(k, _JOINED) if rarity else k)
         found = []
         for query, vector, near, scores in zip(queries, vectors, rows.tolist(), cosines.tolist(), strict=True):
@@ -246,7 +248,7 @@ class SearchIndex:
     def _join(
         self, query: str, vector: Vectors, near: Iterable[int], rarity: Callable[[tuple[str, ...]], float]
     ) -> dict[int, float]:
-        """Scores with what words add, best first, of rows near in meaning and of those that share words."""
+        """Scores including words, best first, of rows near in meaning and rows that share words."""
         shares = self._database.shared_words(
             query, near, most=_BY_WORDS, rows=len(self.live), among=len(self), rarity=rarity
         )
@@ -257,7 +259,7 @@ class SearchIndex:
         return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
     def _open(self) -> None:
-        """Open the index at this path; try again if it is replaced meanwhile."""
+        """Open the index at this path; try again if it is being replaced."""
         for last in (False, False, True):
             try:
                 self._open_once()
@@ -270,14 +272,14 @@ class SearchIndex:
 
     def _open_once(self) -> None:
         self._database = IndexDatabase(self.path)
-        self._version = self._database.version()  # first: what is written from now on counts as a change
+        self._version = self._database.version()  # first: later writes count as a change
         state = self._database.state()
         self._database.check_rows()
         if not state.dim:
             raise self._database.damaged("vectors of no dimension")
-        self.state = state  # what the index says about itself
+        self.state = state  # the index's own record
         self._vectors = Float16Rows(self.path / VECTORS, state.rows, state.dim)
-        self.live = np.ones(state.rows, bool)  # rows [n] that are of no removed document
+        self.live = np.ones(state.rows, bool)  # rows [n] that do not belong to a removed document
         for first, count in self._database.removed():
             self.live[first : first + count] = False
 
@@ -287,11 +289,11 @@ class SearchIndex:
         return Hit(score, passage.line, passage.text, *place)
 
     def _passages(self, first: int, count: int = 1) -> dict[int, Passage]:
-        """Passages by row, from one on, compared with their digests."""
+        """Passages by row, starting at `first`, checked against their digests."""
         found = self._database.passages(first, count)
         if list(found) != (first + np.flatnonzero(self.live[first : first + count])).tolist():
             raise self._database.damaged("passages are missing")
         for row, passage in found.items():
             if Passage.of(self._vectors.stored(row).tobytes(), *passage[:-1]) != passage:
-                raise self._database.damaged(f"row {row:,} of it or of {VECTORS} is not what it was")
+                raise self._database.damaged(f"its row {row:,}, or that of {VECTORS}, has changed")
         return found

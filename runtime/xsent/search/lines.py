@@ -1,6 +1,6 @@
-"""An index of lines: documents of lines that follow each other, whose stamps are the digests of their texts.
+"""An index of lines: documents of consecutive lines, whose stamps are the digests of their texts.
 
-So a job that was stopped is run again, and what the index has already is skipped.
+To resume an interrupted job, run it again: what the index already contains is skipped.
 """
 
 import os
@@ -26,19 +26,19 @@ from xsent.search.index import SearchIndex
 from xsent.search.store import IndexState, StoredDocument
 from xsent.search.writer import Document, IndexWriter, add_documents, new_index, state_of
 
-_BLOCK_LINES, _BLOCK_TEXT = 1000, 1 << 20  # lines of a block, and characters after which it ends
+_BLOCK_LINES, _BLOCK_TEXT = 1000, 1 << 20  # lines per block, and characters after which a block ends
 
 
 @dataclass(frozen=True)
 class _Lines(Document):
-    """Lines of a source that follow each other."""
+    """Consecutive lines of a source."""
 
     passages: list[tuple[int, str]]
     file: str = ""
 
     @property
     def source(self) -> str:
-        """Where the lines come from."""
+        """The source of the lines."""
         return self.file
 
     @property
@@ -58,26 +58,26 @@ def build_index(
     force: bool = False,
     show_progress_bar: bool = False,
 ) -> IndexState:
-    """Make an index of lines of text in constant memory.
+    """Build an index of lines of text in constant memory.
 
-    What is saved can be searched at once, and is kept if the job is stopped.
+    Saved lines can be searched at once, and are kept if the job is interrupted.
 
     Args:
-        path: The folder to make; its parent must exist.
-        texts: The lines, numbered from 1. One without a letter or digit keeps its number and is never found; a long
-            one is encoded in windows.
-        encoder: The encoder; searching needs the same one, of any depth.
+        path: The folder to create; its parent must exist.
+        texts: The lines, numbered from 1. A line without a letter or digit keeps its number but is never
+            found; a long line is encoded in windows.
+        encoder: The encoder; searching needs the same one, at any depth.
         source: Where the lines come from, such as a file; stored with each line.
         space: Another model's space, see `SentenceEncoder.encode`; searching needs the same.
-        resume: Continue a stopped job, if there is one; `texts` must begin with the lines that it has read. A complete
-            index stays as it is.
+        resume: Continue an interrupted job, if there is one; `texts` must begin with the lines that it read. A
+            complete index is not changed.
         force: Replace an existing index once the new one is complete.
         show_progress_bar: Report progress on standard error.
 
     Raises:
-        DataError: No line has text; a resumed job has read other lines; another process is writing; a folder that
-            would be replaced holds other things than an index.
-        FileExistsError: There is an index, complete or not, and neither `resume` nor `force` says what to do with it.
+        DataError: No line has text; a resumed job read other lines; another process is writing; a folder that would be
+            replaced is not just an index.
+        FileExistsError: There is an index, complete or not, and neither `resume` nor `force` is given.
     """
     path = Path(os.path.abspath(path))
     recover(path)
@@ -94,12 +94,12 @@ def build_index(
                 pass
         with only_writer(path):
             state = state_of(path)
-            stopped = _how_it_was_stopped(state)
+            stopped = _interruption_message(state)
             if state.rows and resume and not stopped:
                 return _nothing_to_resume(path, state)
             if state.rows and not resume:
                 raise file_exists_error(path, stopped or "exists; --force replaces it, --add adds to it")
-            with _saying_what_is_kept(path):
+            with _explain_what_is_kept(path):
                 return job.run(path)
     except BaseException:
         if is_new:
@@ -120,14 +120,14 @@ def extend_index(
 ) -> IndexState:
     """Add lines to an index of lines; their numbers follow its own.
 
-    Arguments and errors as in `build_index`, but `force` only discards a stopped addition. Raises DataError also if it
-    is an index of documents or has links, FingerprintError if it is of another encoder, depth or space.
+    Arguments and errors as in `build_index`, but `force` only discards an interrupted addition. Also raises DataError
+    if it is an index of documents or has links, FingerprintError if it is of another encoder, depth or space.
     """
     path = Path(os.path.abspath(path))
     refuse_links(path)
     with only_writer(path):
         state = state_of(path)
-        stopped = _how_it_was_stopped(state)
+        stopped = _interruption_message(state)
         if resume and not stopped:
             return _nothing_to_resume(path, state)
         _refuse_documents(path, state)
@@ -138,14 +138,14 @@ def extend_index(
             index.check_passages()
         if stopped and force:
             with closing(IndexWriter(path)) as writer:
-                _forget_addition(writer)
-        with _saying_what_is_kept(path):
+                _discard_addition(writer)
+        with _explain_what_is_kept(path):
             return _LineJob(texts, encoder, source, space, show_progress_bar).run(path)
 
 
 @dataclass(frozen=True)
 class _LineJob:
-    """Adds the lines of a source to an index, or those that are missing to an unfinished one."""
+    """Adds the lines of a source to an index, or the missing ones to an unfinished index."""
 
     texts: Iterable[str]
     encoder: SentenceEncoder
@@ -165,26 +165,26 @@ class _LineJob:
                 add_documents(writer, blocks, self.encoder, progress, self.space)
             if writer.database.last_line() <= start:
                 count = writer.state.lines - start
-                _forget_addition(writer)
-                raise DataError(f"nothing to index: of {count:,} lines none has text")
+                _discard_addition(writer)
+                raise DataError(f"nothing to index: none of {count:,} lines has text")
             writer.save(replace(writer.state, start=writer.state.lines))
             return writer.state
 
     def _rest(self, path: Path, writer: IndexWriter) -> Iterator[_Lines]:
-        """The blocks that the index lacks. Raises DataError if those before are not the ones that it has."""
+        """The blocks that the index lacks. Raises DataError if the earlier ones do not match the index."""
         blocks = _blocks(self.texts, self.source, writer.state.start)
         for known in _blocks_of_addition(writer):
             if getattr(next(blocks, None), "stamp", "") != known.stamp:
                 read = writer.state.lines - writer.state.start
                 raise DataError(
-                    f"{path}: the input does not begin with the {read:,} lines that were read before it was stopped; "
-                    "resume with the same input, or start again with --force"
+                    f"{path}: the input does not begin with the {read:,} lines that were read before the interruption; "
+                    "resume with the same input, or start over with --force"
                 )
         return blocks
 
 
 def _blocks(texts: Iterable[str], source: str, start: int) -> Iterator[_Lines]:
-    """Blocks of lines, numbered after `start`; a block depends only on its own lines and on those before it."""
+    """Blocks of lines, numbered after `start`; a block depends only on its own and earlier lines."""
     lines: list[tuple[int, str]] = []
     length, digest = 0, LineDigest()
     for number, text in enumerate(texts, start + 1):
@@ -199,27 +199,27 @@ def _blocks(texts: Iterable[str], source: str, start: int) -> Iterator[_Lines]:
 
 
 def _blocks_of_addition(writer: IndexWriter) -> list[StoredDocument]:
-    """The blocks of an addition that is not complete; each is named by its first line."""
+    """The blocks of an incomplete addition; each is named after its first line."""
     return [block for block in writer.database.documents() if int(block.name) > writer.state.start]
 
 
-def _forget_addition(writer: IndexWriter) -> None:
-    """Remove what there is of an addition that is not complete."""
+def _discard_addition(writer: IndexWriter) -> None:
+    """Remove the blocks of an incomplete addition."""
     state, firsts = writer.state, [block.first for block in _blocks_of_addition(writer)]
     writer.cut(replace(state, rows=min([state.rows, *firsts]), lines=state.start))
 
 
-def _how_it_was_stopped(state: IndexState) -> str:
-    """What to say of an index whose last job was stopped; "" if nothing is missing."""
+def _interruption_message(state: IndexState) -> str:
+    """The message for an index whose last job was interrupted; empty if it is complete."""
     if not state.unfinished:
         return ""
     add, lines = "--add " * bool(state.start), state.lines - state.start
-    return f"holds {lines:,} lines of a job that was stopped; {add}--resume continues it, {add}--force starts again"
+    return f"holds {lines:,} lines of an interrupted job; continue with {add}--resume or start over with {add}--force"
 
 
-def _saying_what_is_kept(path: Path) -> AbstractContextManager[None]:
-    """Say to somebody who stops a job what is kept of it."""
-    kept = "What was indexed is kept; the same command with --resume continues."
+def _explain_what_is_kept(path: Path) -> AbstractContextManager[None]:
+    """Tell a user who interrupts a job what is kept."""
+    kept = "Indexed lines are kept; run the same command with --resume to continue."
     return explain_write_errors(path, lambda: kept if state_of(path).unfinished else "")
 
 
@@ -232,10 +232,10 @@ def _remove_if_empty(path: Path) -> None:
 
 def _refuse_documents(path: Path, state: IndexState) -> None:
     if not state.lines:
-        raise DataError(f"{path}: an index of documents, as xsent notes makes; name another for lines")
+        raise DataError(f"{path}: an index of documents, from xsent notes; choose another name for lines")
 
 
 def _nothing_to_resume(path: Path, state: IndexState) -> IndexState:
     _refuse_documents(path, state)
-    warnings.warn(f"{path}: complete, there is nothing to resume", stacklevel=3)
+    warnings.warn(f"{path}: already complete; there is nothing to resume", stacklevel=3)
     return state

@@ -1,8 +1,8 @@
 """An index on disk: a folder with two files.
 
-- `passages-*.db`, a SQLite database: the state of the index, its passages and their words; of an index of documents
-  their names and the rows of removed ones.
-- `vectors.f16`: for every passage a row with its vector, of length 1, in float16.
+- `passages-*.db`, a SQLite database: the state of the index, its passages and their words; in an index of documents
+  also their names and the rows of removed ones.
+- `vectors.f16`: one row per passage, its vector of length 1 in float16.
 """
 
 import errno
@@ -27,41 +27,41 @@ from xsent.fingerprint import same_space, split_depth
 from xsent.search.rows import VECTORS
 from xsent.words import beginning, joined_keys, word_keys
 
-_DATABASE = "passages-*.db"  # a new name for each index: SQLite would take the journal of another one for its own
-_FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last is of version 5
+_DATABASE = "passages-*.db"  # a new name for each index, or SQLite would replay another index's journal
+_FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last one is from version 5
 
 VERSION = 7
 
 _FIRST, _AMONG = "rowid < ? ORDER BY rowid LIMIT ?", "rowid IN (SELECT value FROM json_each(?))"
-_BEGINNING = 0.5  # what a word counts that only begins as one of the query
-_MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
-_COMMON = 4096  # rows of a word, above which it is looked for only in passages that are found otherwise
+_BEGINNING = 0.5  # weight of a word that only has a query word's beginning
+_MOST_WORDS = 32  # a longer query is a text in itself, not a search for words
+_COMMON = 4096  # a word in more rows is looked up only in passages found by other means
 
 
 @dataclass(frozen=True)
 class IndexState:
-    """What an index says about itself."""
+    """The state of an index, as stored in it."""
 
     fingerprint: str  #: identity of the vector space
     dim: int  #: length of a vector (D)
-    lines: int = 0  #: lines read, empty ones too; 0 in an index of documents
-    rows: int = 0  #: passages and lines that have a vector, those of removed documents too
-    start: int = 0  #: lines before those of an addition that is not complete; otherwise all
+    lines: int = 0  #: lines read, including empty ones; 0 in an index of documents
+    rows: int = 0  #: passages or lines with a vector, including those of removed documents
+    start: int = 0  #: lines before an incomplete addition; otherwise all lines
     clean: int = 0  #: 1 if texts were cleaned before they were encoded, see `xsent.clean.clean_text`
 
     @property
     def unfinished(self) -> bool:
-        """Whether an addition of lines was stopped."""
+        """Whether an addition of lines was interrupted."""
         return self.start < self.lines
 
     def check_fingerprint(self, fingerprint: str, path: Path, *, clean: bool | None = None) -> None:
-        """Raises FingerprintError if vectors of a fingerprint do not fit the index.
+        """Raise FingerprintError if vectors with this fingerprint do not fit the index.
 
-        Those of queries may be of another depth. Those that are added may not; `clean` is whether their texts are
-        cleaned, as all of an index are, or none.
+        Vectors of queries may be of another depth; added vectors may not. For those, `clean` is whether their texts
+        are cleaned: an index has only cleaned texts or none.
         """
         if clean not in (None, bool(self.clean)):
-            remedy = "cleaned texts: give --clean" if self.clean else "texts as they are: leave --clean out"
+            remedy = "cleaned texts: add --clean" if self.clean else "uncleaned texts: omit --clean"
             raise FingerprintError(f"{path} has vectors of {remedy}, or build the index again")
         if fingerprint == self.fingerprint or (clean is None and same_space(fingerprint, self.fingerprint)):
             return
@@ -69,20 +69,20 @@ class IndexState:
         if same_space(fingerprint, self.fingerprint):
             layers = split_depth(self.fingerprint)[1]
             others = split_depth(fingerprint)[1]
-            same = f"give --layers {layers}" if layers else f"leave --layers {others} out"
-            remedy = f"an index keeps to one depth, {same}, or build the index again"
-        raise FingerprintError(f"{path} has vectors of {self.fingerprint}, the model makes {fingerprint}: {remedy}")
+            same = f"add --layers {layers}" if layers else f"omit --layers {others}"
+            remedy = f"an index has one depth; {same}, or build the index again"
+        raise FingerprintError(f"{path} has vectors of {self.fingerprint}, the model is {fingerprint}; {remedy}")
 
 
 class Passage(NamedTuple):
-    """A text and where it comes from."""
+    """A text and its source."""
 
-    source: str  # such as a file; empty if it is not known
-    line: int  # from 1; the numbers of lines that were added later follow those before
+    source: str  # such as a file; empty if unknown
+    line: int  # from 1; lines added later continue the numbers
     text: str
-    context: str  # in an index of documents: what it is about; its words count too
-    id: str  # in an index of lines: of its row, where it comes from a table that has ids
-    digest: bytes  # of the other fields and the vector
+    context: str  # in an index of documents: its topic; its words count, too
+    id: str  # in an index of lines: the id of its row, if it comes from a table with ids
+    digest: bytes  # hash of the other fields and the vector
 
     @classmethod
     def of(cls, vector: bytes, source: str, line: int, text: str, context: str, id: str) -> "Passage":
@@ -92,32 +92,32 @@ class Passage(NamedTuple):
 
 
 def passage_keys(source: str, context: str, text: str) -> str:
-    """The keys of the words that find a passage: those of its text, of its context, and of the folders of its source.
+    """The keys of the words that a passage is found by: of its text, its context and the folders of its source.
 
-    The folders of an absolute path do not count: they say where a person keeps files, not what is in them.
+    The folders of an absolute path do not count: they describe where someone keeps files, not what is in them.
     """
     folders = "" if source.startswith("/") else source.rpartition("/")[0]
     return joined_keys(f"{folders} {context} {text}")
 
 
 class StoredDocument(NamedTuple):
-    """A document as an index knows it."""
+    """A document as stored in an index."""
 
     name: str  # the source of its passages
-    stamp: str  # of the version that is in the index; empty while it is not complete
+    stamp: str  # of the version in the index; empty while incomplete
     first: int  # row of its first passage
-    passages: int  # their number
+    passages: int  # number of passages
 
 
 _ADD_WORDS = "INSERT INTO words (rowid, keys) VALUES (?, ?)"
 _DROP_WORDS = "INSERT INTO words (words, rowid, keys) VALUES ('delete', ?, ?)"
 _LAST = 2**62  # above every row
-_COUNTED = 10_000  # steps of SQLite's machine between two looks at their number
-_STEPS, _STEPS_PER_BYTE = 20_000_000, 4  # a query takes at most; 20 million are a tenth of a second on a laptop
+_COUNTED = 10_000  # steps of SQLite's virtual machine between two checks of their number
+_STEPS, _STEPS_PER_BYTE = 20_000_000, 4  # most steps of a query; 20 million are a tenth of a second on a laptop
 _TALLIED = 4096  # passages in memory while words are counted
-_LONGEST_KEY = 32_768  # bytes of a word that FTS5 stores
+_LONGEST_KEY = 32_768  # most bytes of a word that FTS5 stores
 
-# No text is stored twice, and no places of words in it; the tokenizer takes the keys of words as they are.
+# Texts are stored once and word positions not at all; the tokenizer takes the keys as they are.
 _TABLES = f"""BEGIN;
 CREATE TABLE state (id INTEGER PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
 CREATE TABLE passages (row INTEGER PRIMARY KEY, {", ".join(Passage._fields)});
@@ -129,9 +129,9 @@ COMMIT"""
 
 
 def _schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
-    """What a database consists of; how FTS5 stores words is its own, and differs by its version."""
-    ours = "iif(name LIKE 'words!_%' ESCAPE '!', '', sql)"
-    return set(connection.execute(f"SELECT type, name, tbl_name, {ours} FROM sqlite_master"))
+    """The schema of a database, without the tables that FTS5 creates, which differ by version."""
+    own = "iif(name LIKE 'words!_%' ESCAPE '!', '', sql)"
+    return set(connection.execute(f"SELECT type, name, tbl_name, {own} FROM sqlite_master"))
 
 
 @cache
@@ -143,7 +143,7 @@ def _expected_schema() -> set[tuple[str, ...]]:
 
 @dataclass
 class _Tally:
-    """Which words which rows have, in whichever order they come: their number, and the sum of their digests."""
+    """An order-independent checksum of the words of rows: their number and the sum of their digests."""
 
     count: int = 0
     total: int = 0
@@ -157,27 +157,27 @@ class _Tally:
 
 @dataclass
 class _Shared:
-    """What rows share with a query."""
+    """Words that rows share with a query."""
 
     whole: float = 0.0  # weight of all words of the query
-    shares: dict[int, float] = field(default_factory=dict)  # by row: weight of the words that it has
-    telling: dict[int, float] = field(default_factory=dict)  # the same, each word once more by its weight
+    shares: dict[int, float] = field(default_factory=dict)  # by row: weight of its query words
+    telling: dict[int, float] = field(default_factory=dict)  # the same, with each weight squared
 
     def add(self, rows: Iterable[int], weight: float, part: float = 1.0) -> None:
-        """Rows that have a word, or a part of it."""
+        """Add rows that contain a word, or share its beginning."""
         for row in rows:
             self.shares[row] = self.shares.get(row, 0.0) + part * weight
             self.telling[row] = self.telling.get(row, 0.0) + part * weight**2
 
     def score(self, row: int) -> float:
-        """How much the words say that a row shares, see `IndexDatabase.shared_words`."""
+        """Score of the words that a row shares, see `IndexDatabase.shared_words`."""
         return max((self.shares[row] / self.whole) ** 4, self.telling[row] / self.whole)
 
 
 class IndexDatabase:
     """An open database of an index; threads may share it.
 
-    To `write`, it is made if there is none.
+    With `write`, it is created if it does not exist.
 
     Every method raises DataError if the database is damaged, and OSError if the disk fails.
     """
@@ -188,7 +188,7 @@ class IndexDatabase:
             what = "no such folder"
             if folder.exists():
                 what = "not an index" if folder.is_dir() else "not an index, but a file"
-            raise DataError(f"{folder}: {what}; make one with xsent index")
+            raise DataError(f"{folder}: {what}; create one with xsent index")
         self.path = found[0] if found else folder / _DATABASE.replace("*", os.urandom(4).hex())
         refuse_links(folder if write else folder.resolve())  # SQLite would follow them
         if not found:
@@ -199,16 +199,16 @@ class IndexDatabase:
         with self._explain_errors():
             self._connection = sqlite3.connect(
                 f"{self.path.absolute().as_uri()}?mode=rw", uri=True, timeout=60, check_same_thread=False
-            )  # rw reads where it cannot write
+            )  # rw falls back to reading if it cannot write
             self.close = weakref.finalize(self, self._connection.close)
             self._connection.execute("PRAGMA trusted_schema = OFF")
             ((version,),) = self._connection.execute("PRAGMA user_version")
             if write and not version:
                 self._connection.executescript(_TABLES)
                 version = VERSION
-            is_ours = version != VERSION or _schema(self._connection) == _expected_schema()
-        if not is_ours:
-            raise self.damaged("its tables are not those of an index")
+            is_index = version != VERSION or _schema(self._connection) == _expected_schema()
+        if not is_index:
+            raise self.damaged("it does not have the tables of an index")
         if version != VERSION:
             advice = "build the index again" if version < VERSION else "upgrade xsent"
             raise DataError(f"{self.path}: an index of version {version}, this xsent reads {VERSION}; {advice}")
@@ -221,19 +221,23 @@ class IndexDatabase:
         return IndexState(*found[0][1:])
 
     def check_rows(self) -> None:
-        """Raises DataError if the rows of passages and removed documents are not as many as the last state says."""
+        """Raise DataError if the number of rows of passages and removed documents does not match the state."""
         state = self.state()
         removed = self.removed()
         ((last,),) = self._read("SELECT ifnull(max(row), -1) FROM passages")
         ends = [first + count for first, count in removed]
         overlap = any(first < end for (first, _), end in zip(removed[1:], ends, strict=False))
-        gone = sum(count for _, count in removed)
-        # A passage takes more than its digest's bytes: so a few bytes cannot claim to be millions of rows.
-        if overlap or max([last + 1, *ends[-1:]]) != state.rows or (state.rows - gone) * 16 > self.path.stat().st_size:
-            raise self.damaged(f"its rows are not the {state.rows:,} that it says")
+        removed_rows = sum(count for _, count in removed)
+        # A passage takes more bytes than its digest, so a small file cannot claim to hold millions of rows.
+        if (
+            overlap
+            or max([last + 1, *ends[-1:]]) != state.rows
+            or (state.rows - removed_rows) * 16 > self.path.stat().st_size
+        ):
+            raise self.damaged(f"it does not have the {state.rows:,} rows of its state")
 
     def check_words(self) -> None:
-        """Raises DataError if the words of the passages, by which they are found, are not those of their texts."""
+        """Raise DataError if the indexed words of the passages do not match their texts."""
         expected = _Tally()
         passages = self._read("SELECT ifnull(max(row), -1) FROM passages")[0][0]
         for first in range(0, passages + 1, _TALLIED):
@@ -246,10 +250,10 @@ class IndexDatabase:
             for key, row in self._connection.execute("SELECT CAST(term AS BLOB), doc FROM temp.keys"):
                 found.add(key, row)
         if found != expected:
-            raise self.damaged("its words are not those of its passages")
+            raise self.damaged("its words do not match its passages")
 
     def passages(self, first: int, count: int = 1) -> dict[int, Passage]:
-        """Passages by row, from one on; those that are not there are missing."""
+        """Passages by row, starting at `first`; missing rows are skipped."""
         found = self._read("SELECT * FROM passages WHERE row BETWEEN ? AND ? ORDER BY row", first, first + count - 1)
         found = self._typed(found, int, *Passage.__annotations__.values())
         return {row: Passage(*columns) for row, *columns in found}
@@ -260,7 +264,7 @@ class IndexDatabase:
         return [StoredDocument(*row) for row in self._typed(found, *StoredDocument.__annotations__.values())]
 
     def removed(self) -> list[tuple[int, int]]:
-        """First row and number of those that were removed together, in ascending order."""
+        """First row and length of each removed range, in ascending order."""
         return self._typed(self._read("SELECT first, count FROM removed ORDER BY first"), int, int)
 
     def shared_words(
@@ -273,16 +277,16 @@ class IndexDatabase:
         among: int,
         rarity: Callable[[tuple[str, ...]], float],
     ) -> dict[int, float]:
-        """Rows that share words with a text, and how much these say, from 0 to 1.
+        """Rows that share words with a text, and a score for these words from 0 to 1.
 
         A word's weight is the square of its inverse document frequency among `among` passages (Robertson & Spärck Jones
         1976), relative to that of a word in one passage, times its rarity from 0 to 1 in the language. A row has a
-        share of the weight of all words, also of those that no passage has; the weight of a word that only begins as
-        one of the row's counts half. A row's words say the fourth power of that share, or the share in which each word
-        counts by its weight once more, whichever is more: all words of a query say 1, one of several common words says
-        almost nothing, and a name says the more of the query it is.
+        share of the weight of all words, including those that no passage has; a word that matches only by its
+        beginning counts half. The score is the fourth power of that share, or the share with squared weights,
+        whichever is larger: all words of a query score 1, one of several common words almost nothing, and a name the
+        more, the more of the query it makes up.
 
-        Looks at the first `rows` rows: at those that are near in meaning and at `most` others, whose words say most.
+        Considers the first `rows` rows: those that are near in meaning, and `most` others with the highest scores.
         """
         words = {keys[0]: (keys, rare) for keys in word_keys(text) if (rare := rarity(keys))}.values()
         if not 0 < len(words) <= _MOST_WORDS:
@@ -291,23 +295,23 @@ class IndexDatabase:
         common: list[tuple[str, float]] = []
         for keys, rare in words:
             match = " OR ".join(f'"{key}"' for key in keys)
-            having = self._having(match, _FIRST, rows, _COMMON)
+            having = self._rows_matching(match, _FIRST, rows, _COMMON)
             begins = " OR ".join(f'"{start}" *' for start in map(beginning, keys) if start)
-            beginning_so = self._having(begins, _FIRST, rows, _COMMON) if begins else having
-            count = float(len(beginning_so))
-            if count == _COMMON:  # the word comes as often in the other rows
-                count *= rows / (beginning_so[-1] + 1)
+            same_beginning = self._rows_matching(begins, _FIRST, rows, _COMMON) if begins else having
+            count = float(len(same_beginning))
+            if count == _COMMON:  # assume the same frequency in the other rows
+                count *= rows / (same_beginning[-1] + 1)
             weight = (rare * _idf(max(count, 1), among) / _idf(1, among)) ** 2
             found.whole += weight
             if len(having) == _COMMON:
                 common.append((match, weight))
                 continue
             found.add(having, weight)
-            if len(beginning_so) < _COMMON:
-                found.add({*beginning_so}.difference(having), weight, part=_BEGINNING)
+            if len(same_beginning) < _COMMON:
+                found.add({*same_beginning}.difference(having), weight, part=_BEGINNING)
         kept = {*near, *heapq.nsmallest(most, found.shares, key=lambda row: (-found.score(row), row))}
         for match, weight in common:
-            found.add(self._having(match, _AMONG, json.dumps(sorted(kept))), weight)
+            found.add(self._rows_matching(match, _AMONG, json.dumps(sorted(kept))), weight)
         return {row: found.score(row) for row in found.shares if row in kept}
 
     def version(self) -> int:
@@ -315,7 +319,7 @@ class IndexDatabase:
         return int(self._read("PRAGMA data_version")[0][0])
 
     def last_line(self) -> int:
-        """The number of the last row's line; 0 without rows."""
+        """The line number of the last row; 0 without rows."""
         found = self._read("SELECT line FROM passages ORDER BY row DESC LIMIT 1")
         return int(found[0][0]) if found else 0
 
@@ -328,18 +332,18 @@ class IndexDatabase:
         documents: Iterable[StoredDocument] = (),
         remove: Iterable[str] = (),
     ) -> None:
-        """Write a state and what was added and removed with it, in one transaction.
+        """Write a state together with added and removed rows, in one transaction.
 
         Args:
             state: The new state.
             first: Row of the first of the passages.
-            passages: New ones.
+            passages: New passages.
             documents: Documents of the new passages; their older versions are removed.
             remove: Names of documents to remove.
         """
         with self._explain_errors(), self._connection as connection:
-            for gone in remove:
-                self._remove(gone)
+            for name in remove:
+                self._remove(name)
             for document in documents:
                 self._remove(document.name, unless_first=document.first)
                 connection.execute("REPLACE INTO documents VALUES (?, ?, ?, ?)", document)
@@ -350,7 +354,7 @@ class IndexDatabase:
             self._write_state(state)
 
     def cut(self, state: IndexState) -> None:
-        """Write a state of fewer rows, and remove the others with their documents."""
+        """Write a state with fewer rows, and remove the other rows with their documents."""
         with self._explain_errors(), self._connection as connection:
             self._write_words(_DROP_WORDS, state.rows)
             connection.execute("DELETE FROM passages WHERE row >= ?", (state.rows,))
@@ -359,7 +363,7 @@ class IndexDatabase:
             self._write_state(state)
 
     def damaged(self, reason: str) -> DataError:
-        """The error to raise where the database is damaged."""
+        """The error to raise if the database is damaged."""
         return DataError(f"{self.path}: damaged ({reason}); build the index again")
 
     def _write_state(self, state: IndexState) -> None:
@@ -367,14 +371,14 @@ class IndexDatabase:
         self._connection.execute(f"REPLACE INTO state VALUES (0, {', '.join('?' * len(values))})", values)
 
     def _write_words(self, statement: str, first: int, last: int = _LAST) -> None:
-        """Add or drop the words of passages; not by a function of SQL, which would swallow Ctrl-C."""
+        """Add or drop the words of passages; a SQL function would swallow Ctrl-C."""
         query = "SELECT row, source, context, text FROM passages WHERE row BETWEEN ? AND ?"
         found = self._connection.execute(query, (first, last))
         keys = ((row, passage_keys(*map(str, columns))) for row, *columns in found)
         self._connection.executemany(statement, keys)
 
     def _remove(self, name: str, unless_first: int = -1) -> None:
-        """Remove a document, unless its first row is the one given: then the new passages continue it."""
+        """Remove a document, unless it starts at `unless_first`: then the new passages continue it."""
         found = self._connection.execute("SELECT first, passages FROM documents WHERE name = ?", (name,)).fetchone()
         if found and found[0] != unless_first:
             first, count = found
@@ -384,21 +388,21 @@ class IndexDatabase:
             if count:
                 self._connection.execute("INSERT INTO removed VALUES (?, ?)", found)
 
-    def _having(self, match: str, where: str, *values: object) -> list[int]:
-        """Rows whose words match."""
+    def _rows_matching(self, match: str, where: str, *values: object) -> list[int]:
+        """The rows whose words match."""
         return [
             row for (row,) in self._read(f"SELECT rowid FROM words WHERE words MATCH ? AND {where}", match, *values)
         ]
 
     def _typed(self, rows: list[Any], *types: type) -> list[Any]:
-        """The same rows, if their columns have these types and no number is negative; SQLite accepts anything."""
+        """Check that columns have these types and no number is negative, because SQLite accepts anything."""
         for row in rows:
             if tuple(map(type, row)) != types or any(value < 0 for value in row if type(value) is int):
-                raise self.damaged("a column holds what it never should")
+                raise self.damaged("unexpected value in a column")
         return rows
 
     def _read(self, query: str, *values: object) -> list[Any]:
-        """The rows of a query; one that takes far more steps than the database has bytes is of a damaged one."""
+        """The rows of a query; far more steps than the database has bytes mean that it is damaged."""
         with self._explain_errors():
             self._steps = 0
             self._connection.set_progress_handler(self._is_endless, _COUNTED)
@@ -413,11 +417,11 @@ class IndexDatabase:
 
     @contextmanager
     def _explain_errors(self) -> Iterator[None]:
-        """Let one thread at a time in, and turn SQLite's errors into DataError or OSError."""
+        """Allow one thread at a time, and turn SQLite's errors into DataError or OSError."""
         try:
             with self._lock:
                 yield
-        except UnicodeDecodeError as error:  # of a message that quotes what is damaged
+        except UnicodeDecodeError as error:  # in a message that quotes damaged content
             raise self.damaged(str(error)) from error
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
@@ -426,26 +430,28 @@ class IndexDatabase:
                 sqlite3.SQLITE_INTERRUPT,
             ):
                 raise self.damaged(str(error)) from error
-            # The table of words reports a failed write without its kind.
+            # The table of words reports failed writes without the reason.
             full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR)
             raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self.path)) from error
 
 
 def _idf(count: float, among: int) -> float:
-    """Inverse document frequency of a word that some of the passages have."""
+    """Inverse document frequency of a word in `count` of `among` passages."""
     return math.log1p((max(among, count) - count + 0.5) / (count + 0.5))
 
 
 def has_index(folder: Path) -> bool:
-    """Whether an index, of whichever version, lies in a folder."""
+    """Whether a folder contains an index, of any version."""
     return any(folder.glob(_DATABASE))
 
 
 def check_replaceable(folder: Path, *, complete: bool = True) -> None:
-    """Raises DataError if anything but an index would be lost with a folder."""
+    """Raise DataError if replacing a folder would lose anything but an index."""
     refuse_links(folder)
     if not folder.is_dir() or (complete and not has_index(folder)):
         raise DataError(f"{folder}: not an index, so it is not replaced; choose another name")
     for entry in sorted(folder.iterdir()):
         if not (entry.is_file() and any(entry.match(pattern) for pattern in _FILES)):
-            raise DataError(f"{folder}: holds {entry.name}, which is of no index; move it, or choose another name")
+            raise DataError(
+                f"{folder}: contains {entry.name}, which is not part of an index; move it, or choose another name"
+            )

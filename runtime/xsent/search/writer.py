@@ -1,4 +1,4 @@
-"""Writing an index: documents and their passages, saved from time to time."""
+"""Writes an index: documents and their passages, saved at intervals."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -15,19 +15,19 @@ from xsent.search.rows import STORED, VECTORS, check_length
 from xsent.search.store import IndexDatabase, IndexState, Passage, StoredDocument, check_replaceable
 from xsent.words import has_words
 
-SAVE_EVERY = 10_000  # passages between two saves: about a minute's work on a Raspberry Pi
+SAVE_EVERY = 10_000  # passages between two saves: about a minute of work on a Raspberry Pi
 
-_MOST_TEXT = 1 << 22  # characters in memory before a save
+_MOST_TEXT = 1 << 22  # most characters in memory before a save
 
 
 @dataclass(frozen=True)
 class Document:
     """A unit that is indexed, replaced and removed as a whole, such as a file."""
 
-    name: str  #: the `source` of its hits; the folders in a relative path count as words of all its passages
-    stamp: str  #: anything that changes with the document, such as its time and size
-    #: Line, from 1, and text; a third item says what the text is about, such as the headings above it. It counts in
-    #: vector and words, and is `Hit.context`.
+    name: str  #: the `source` of its hits; folders in a relative path count as words of all passages
+    stamp: str  #: anything that changes with the document, such as its modification time and size
+    #: line, from 1, and text; an optional third item is the context, such as the headings above the text. It is part of
+    #: the vector and the words, and becomes `Hit.context`.
     passages: Iterable[tuple[int, str] | tuple[int, str, str]]
 
     @property
@@ -37,12 +37,12 @@ class Document:
 
     @property
     def lines(self) -> int:
-        """The number of lines that it is a block of; 0 if it is none."""
+        """The number of lines, if this is a block of lines; otherwise 0."""
         return 0
 
 
 class IndexWriter:
-    """Appends passages to the index in a folder, a new one with a `state`; saved passages survive errors and kills."""
+    """Appends passages to the index in a folder, with a `state` to a new one; saved ones survive errors and kills."""
 
     def __init__(self, folder: Path, state: IndexState | None = None) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class IndexWriter:
             self._file = opened.enter_context(open_to_write(folder / VECTORS, permissions_within(folder), buffering=0))
             self._begin(state or self.database.state())
             for document in self.database.documents():
-                if document.passages and not document.stamp:  # a job was stopped in it; it comes again
+                if document.passages and not document.stamp:  # a job was interrupted here; the document comes again
                     self.cut(replace(self.state, rows=document.first))
             self.close = opened.pop_all().close  #: close its files
 
@@ -67,21 +67,21 @@ class IndexWriter:
         return self._appended >= SAVE_EVERY or self._characters > _MOST_TEXT
 
     def append(self, vector: Vectors, source: str, line: int, text: str, context: str = "", id: str = "") -> None:
-        """Add a passage and its vector [D]; one without a letter or digit is left out, it would be near everything."""
+        """Add a passage and its vector [D]; skips a text without a letter or digit, which would be near everything."""
         self._appended += 1
         if vector.any() and has_words(f"{context} {text}"):
             stored = vector.astype(STORED, copy=False).tobytes()
-            self._vectors += stored  # first: after Ctrl-C between the two a surplus vector does no harm
+            self._vectors += stored  # first: if Ctrl-C comes in between, a surplus vector is harmless
             self._passages.append(Passage.of(stored, source, line, text, context, id))
             self._characters += len(context) + len(text)
 
     def save(self, state: IndexState, *, documents: Iterable[StoredDocument] = (), remove: Iterable[str] = ()) -> None:
-        """Save everything: first the vectors, then passages and state; the state says how many vectors count."""
+        """Save everything, vectors first, then passages and state; the state determines how many vectors count."""
         try:
             self._file.truncate(self._saved_bytes)  # leftovers of a killed process
             self._file.seek(self._saved_bytes)
             left = memoryview(self._vectors)
-            while left:  # a disk that is nearly full takes only a part
+            while left:  # a nearly full disk writes only a part
                 left = left[self._file.write(left) :]
             sync(self._file)
         except OSError:
@@ -101,10 +101,10 @@ class IndexWriter:
         self.state = state
         if state.rows:
             check_length(self.folder / VECTORS, self._saved_bytes)
-        self._passages: list[Passage] = []  # not saved yet, as all that follows
+        self._passages: list[Passage] = []  # not saved yet, like everything below
         self._vectors = bytearray()
         self._characters = 0
-        self._appended = 0  # passages, those without a vector too
+        self._appended = 0  # passages, including those without a vector
 
     @property
     def _saved_bytes(self) -> int:
@@ -119,7 +119,7 @@ def state_of(path: Path) -> IndexState:
 
 @contextmanager
 def new_index(path: Path, state: IndexState, *, complete: bool = False) -> Iterator[Path]:
-    """The folder of an index without passages, which takes the place of any other once the context ends.
+    """The folder of an empty index, which replaces any other once the context ends.
 
     If `complete`, a folder without an index is not replaced, not even an empty one.
     """
@@ -139,7 +139,7 @@ def add_documents(
     progress: Progress,
     space: str | None = None,
 ) -> None:
-    """Append all passages of all documents, and save from time to time."""
+    """Append all passages of all documents, saving at intervals."""
     unsaved = _Unsaved(writer)
     passages = encoder.encode_items(
         _passages(documents), _text_to_encode, precision="float16", on_long="split", space=space
@@ -155,22 +155,22 @@ def add_documents(
                 unsaved.complete()
             if writer.is_full:
                 unsaved.save()
-    finally:  # also when it is interrupted
+    finally:  # also on interruption
         unsaved.save()
 
 
 class _Unsaved:
-    """The documents whose passages a writer has got since it saved."""
+    """The documents whose passages were appended since the last save."""
 
     def __init__(self, writer: IndexWriter) -> None:
         self._writer = writer
         self._complete: list[StoredDocument] = []
-        self._first = writer.rows  # of the last document
+        self._first = writer.rows  # first row of the last document
         self._lines = writer.state.lines
         self.document: Document | None = None  # the last one
 
     def complete(self) -> None:
-        """Its last passage is there."""
+        """Mark the last document as complete."""
         assert self.document is not None
         self._complete.append(self._stored(self.document.stamp))
         self._lines += self.document.lines
@@ -178,7 +178,7 @@ class _Unsaved:
         self.document = None
 
     def save(self) -> None:
-        """Save the documents; one that is not complete has no stamp."""
+        """Save the documents; an incomplete one has no stamp."""
         if not self._complete and self._writer.rows == self._writer.state.rows:
             return
         begun = [self._stored("")] if self._writer.rows > self._first else []
@@ -192,20 +192,20 @@ class _Unsaved:
 
 
 def _text_to_encode(passage: tuple[Document, int, str, str]) -> str:
-    """A passage after its context: as one text they are found more often than by the mean of their vectors."""
+    """A passage preceded by its context: found more often than by the mean of two vectors."""
     _, _, text, context = passage
     return f"{context}: {text}" if context and text.strip() else text
 
 
 def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, str, str]]:
-    """Passages with their documents and contexts; line 0, without text, ends each document."""
+    """Passages with their documents and contexts; a line 0 without text ends each document."""
     names = set[str]()
     for document in documents:
         if document.name in names:
-            raise ValueError(f"document {document.name!r} comes twice; give each name once")
+            raise ValueError(f"document {document.name!r} is given twice; give each name once")
         names.add(document.name)
         for line, text, *context in document.passages:
             if line < 1:
-                raise ValueError(f"document {document.name!r}: line {line}; they are counted from 1")
+                raise ValueError(f"document {document.name!r}: line {line}; lines are counted from 1")
             yield document, line, text, "".join(context)
         yield document, 0, "", ""
