@@ -53,7 +53,7 @@ def row_cosines(a: ArrayLike, b: ArrayLike) -> Floats:
     """Cosine [n] of every vector of `a` [n, D] with that of `b` in the same place; 0 for a zero vector."""
     left, right = unit_rows(a), unit_rows(b)
     if left.shape != right.shape:
-        raise ValueError(f"vectors {list(left.shape)} and {list(right.shape)} are no pairs; expected equal shapes")
+        raise ValueError(f"vectors {list(left.shape)} and {list(right.shape)} are not pairs; expected equal shapes")
     return _clipped(np.einsum("nd,nd->n", left, right))
 
 
@@ -69,7 +69,7 @@ def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int
     Args:
         queries: Vectors [q, D].
         candidates: Vectors [c, D]; may be a memory map, only `block` rows are read at once.
-        k: Neighbours a query; at most c are found.
+        k: Neighbours per query; at most c are found.
         block: Candidates scored at once.
 
     Returns:
@@ -147,7 +147,7 @@ class NormalizedBlocks:
 
 
 class TopK:
-    """The k best scores of every line, and the columns they stand in, while blocks of a score matrix pass by.
+    """The k best scores of every line, and their columns, while blocks of a score matrix pass by.
 
     For every line, columns must come in ascending order: of equal scores the first that came is kept.
     """
@@ -182,7 +182,7 @@ class TopK:
             exact: Scores of some places of the block, by their rows and columns, for scores that are rounded by up to
                 `_ROUNDING`.
         """
-        across = 1 - lines_are_columns  # the axis along which a line lies
+        across = 1 - lines_are_columns  # the axis of a line
         kept = slice(line, line + scores.shape[1 - across])
         slack = np.float32(0 if exact is None else _ROUNDING)
         bar = np.nextafter(self.scores[kept, -1], np.float32(np.inf)) - slack  # what equals the last kept is too late
@@ -270,7 +270,7 @@ def _clipped(cosines: Floats) -> Floats:
 
 
 def check_same_dim(a: int, b: int) -> None:
-    """See whether vectors of these lengths can be compared; a ValueError says that they cannot."""
+    """Raises ValueError if vectors of these lengths cannot be compared."""
     if a != b:
         raise ValueError(f"vectors of {a} and of {b} dimensions cannot be compared")
 

@@ -1,7 +1,7 @@
 """Published protocols by name.
 
 Each takes an encoder, the folder or file of its data, and codes of languages, and returns an `Evaluation`. Without
-codes it measures all languages of the data that the encoder, if it says so, was trained for. Raises DataError if a file
+codes it measures all languages of the data that the encoder names, or all if it names none. Raises DataError if a file
 is missing or cannot be read, or has none of the languages.
 """
 

@@ -1,4 +1,4 @@
-"""Protocols on files in which people say what is near in meaning: scores of pairs, contrasts, and words.
+"""Protocols on files in which people judged what is near in meaning: scores of pairs, contrasts, and words.
 
 - STS-B: Spearman's rank correlation between the cosine of a pair and its score, from 0 (unrelated) to 5 (the same).
 - Contrasts: is a sentence nearer to its translation than to a sentence of nearly the same words and another meaning?
@@ -30,13 +30,11 @@ STS_NOTE = "Spearman's correlation of cosine and human score."
 
 HEADER = ["kind", "english", "language", "translation", "changed"]  # first line of a file of contrasts
 CONTRASTS_LAYOUT = "kind, English, language, translation, changed translation with tabs between"
-CONTRASTS_NOTE = (
-    "Per cent of sentences that lie nearer to their translation than to a changed one; equally near counts half."
-)
+CONTRASTS_NOTE = "Per cent of sentences that are nearer to their translation than to a changed one; ties count as half."
 
 WORD_FIELDS = {"form": 5, "translation": 5, "other": 3}  # of a line, by its kind
 WORDS_LAYOUT = "'form' or 'translation', language, word, partner's language, partner; or 'other', language, word"
-WORDS_NOTE = "P@1: per cent of words that lie nearer to their partner than to all others; equally near is not found."
+WORDS_NOTE = "P@1: per cent of words that are nearer to their partner than to all others; ties are not found."
 
 _SAME = 1e-6  # a smaller difference of cosines may be rounding
 
@@ -58,7 +56,7 @@ def sts(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | 
 
 
 def contrasts(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
-    """Measure an encoder on a file of contrasts, see `HEADER`: a row for each kind of change, a column a language."""
+    """Measure an encoder on a file of contrasts, see `HEADER`: a row per kind of change, a column per language."""
     lines = list(read_fields(file, len(HEADER), CONTRASTS_LAYOUT))
     if not lines or lines[0] != HEADER:
         raise DataError(f"{file}: its first line must be {' '.join(HEADER)}, with tabs between")
@@ -80,7 +78,7 @@ def contrasts(encoder: SupportsEncode, file: str | Path, languages: Sequence[str
 
 
 def words(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
-    """Measure an encoder on a file of words, see `WORDS_LAYOUT`: a row for each kind of partner, a column a language.
+    """Measure an encoder on a file of words, see `WORDS_LAYOUT`: a row per kind of partner, a column per language.
 
     The others are those of the partner's language, which must be one of the languages; English always is.
     """
@@ -95,8 +93,10 @@ def words(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | 
             others.setdefault(language, []).append(word)
         elif language in wanted and line[3] in {*wanted, "en"}:
             groups.setdefault((kind, language, line[3]), []).append(line)
-    if alone := sorted({code for _, _, code in groups} - set(others)):
-        raise DataError(f"{file}: has no others in {', '.join(alone)}; expected with tabs between: {WORDS_LAYOUT}")
+    if partnerless := sorted({code for _, _, code in groups} - set(others)):
+        raise DataError(
+            f"{file}: has no others in {', '.join(partnerless)}; expected with tabs between: {WORDS_LAYOUT}"
+        )
 
     def right(group: Group) -> list[float]:
         queries, partners = (encoder.encode([line[column] for line in groups[group]]) for column in (2, 4))
@@ -114,7 +114,7 @@ def read_sts(file: Path) -> tuple[list[str], list[str], list[float]]:
     try:
         for a, b, score in reader:
             if not math.isfinite(float(score)):
-                raise ValueError(f"{score} is no score")
+                raise ValueError(f"{score} is not a score")
             left.append(a)
             right.append(b)
             gold.append(float(score))
@@ -141,7 +141,7 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
 def _by_kind(
     groups: Mapping[Group, Lines], right: Callable[[Group], list[float]], counted: str, note: str
 ) -> Evaluation:
-    """A row for each kind, with a column a language: per cent of lines that are right; `right` gives 0 to 1 a line."""
+    """A row per kind, with a column per language: per cent of lines that are right; `right` gives 0 to 1 per line."""
     with Progress("languages and kinds", len(groups)) as progress:
         measured = [(group[0], group[1], right(group)) for group in progress.count(groups)]
 

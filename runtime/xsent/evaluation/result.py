@@ -44,7 +44,7 @@ def measure_each(
 def choose_languages(
     encoder: SupportsEncode, found: Iterable[str], asked: Sequence[str] | None, place: str | Path, expected: str
 ) -> list[str]:
-    """The languages asked for; by default those that have a test and that the encoder, if it says so, was trained for.
+    """The languages asked for; by default those with a test that the encoder names, or all if it names none.
 
     Raises DataError if there is none, or no test of one asked for; `place` and `expected` are named in the message.
     """

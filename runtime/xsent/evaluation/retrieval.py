@@ -97,7 +97,7 @@ def rank_by_vectors(queries: Queries, passages: Passages, k: int) -> Sequence[Se
 def rank_by_bm25(queries: Queries, passages: Passages, k: int) -> Sequence[Sequence[int]]:
     """The passages of highest score by BM25 (Robertson & Zaragoza 2009, equation 3.15), over the words of `word_keys`.
 
-    Passages that have no word of a query are left out.
+    Passages that share no word with a query are skipped.
     """
     counts = [Counter(keys[0] for keys in word_keys(text)) for text in passages.texts]
     lengths = np.array([count.total() for count in counts])

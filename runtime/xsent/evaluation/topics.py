@@ -49,7 +49,7 @@ class Examples:
     texts: list[str]  # in order; both texts of a pair
 
     def encode(self, encoder: SupportsEncode, *, show_progress_bar: bool = False) -> NDArray[Any]:
-        """Vectors [n, D], or [n, 2, D] of pairs; our own encoders split long texts instead of cutting them."""
+        """Vectors [n, D], or [n, 2, D] of pairs; encoders of xsent split long texts instead of cutting them."""
         if isinstance(encoder, SentenceEncoder):
             vectors = encoder.encode(self.texts, on_long="split", show_progress_bar=show_progress_bar)
         else:
@@ -111,7 +111,7 @@ def read_examples(source: str | Path, columns: Sequence[str] | None = None, *, q
     if not whole:
         raise DataError(f"{source}: no examples; expected lines of label and text with a tab between, or a table")
     if left_out := len(rows) - len(whole):
-        warnings.warn(f"{left_out:,} of {len(rows):,} rows have no label or no text; they are left out", stacklevel=2)
+        warnings.warn(f"{left_out:,} of {len(rows):,} rows have no label or no text; they are skipped", stacklevel=2)
     return Examples(str(source), [row[0] for row in whole], [text for row in whole for text in row[1:]])
 
 
@@ -124,7 +124,7 @@ def _labelled_lines(source: str | Path) -> Iterator[list[str]]:
         if width not in (2, 3):
             raise DataError(
                 f"{source}:1: {width} fields, expected label and one or two texts with tabs between; of a file whose "
-                "first line names columns, --columns says which to read"
+                "first line names columns, name those to read with --columns"
             )
         if len(fields) != width:
             raise DataError(f"{source}:{number}: {len(fields)} fields, expected {width} as in line 1, tabs between")

@@ -36,7 +36,7 @@ _BLOCK = 4096  # candidates encoded and scored at once
 
 
 def tatoeba(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
-    """Tatoeba similarity search (method of LASER); the folder has `en-XX.tsv` a language: English, translation."""
+    """Tatoeba similarity search, as in LASER; the folder has one `en-XX.tsv` per language: English, translation."""
 
     def measure(language: str) -> Figures:
         english, other = _read_pairs(folder, language)
@@ -79,7 +79,7 @@ def space(
 ) -> Evaluation:
     """How near an encoder's vectors are to those of another one, which encodes English; on the files of `tatoeba`.
 
-    So an index of English documents that another model made can be searched in other languages with ours, and the
+    So an index of English documents by the other model can be searched in other languages with this one, and the
     reverse. Raises ValueError if the vectors of the two differ in length.
     """
 
@@ -91,11 +91,11 @@ def space(
         return {**_both_ways(english, theirs, other, translated), **dict(zip(COSINES, cosines, strict=True))}
 
     languages = languages_of(encoder, folder, languages)
-    ours, theirs = (either.encode(["cat"]).shape[1] for either in (encoder, english_by))
-    if ours != theirs:
+    dim, english_dim = (either.encode(["cat"]).shape[1] for either in (encoder, english_by))
+    if dim != english_dim:
         raise ValueError(
-            f"the model's vectors have {ours} numbers, those of the model for English {theirs}; expected two of one "
-            "space: `xsent info` says whose space a bundle's vectors lie in"
+            f"the model's vectors have {dim} numbers, those of the model for English {english_dim}; expected two of "
+            "one space: `xsent info` names the space of a bundle's vectors"
         )
     return measure_each(languages, measure, (*DIRECTIONS, *COSINES), SPACE_NOTE)
 
@@ -120,7 +120,7 @@ def xsim(
     asked = None if languages is None else [code for code in languages if code != pivot]
     languages = choose_languages(encoder, files.keys() - {pivot}, asked, folder, f"files beside {pivot}'s, as fr.txt")
     if pivot not in files:
-        raise DataError(f"{folder}: no file of {pivot}; expected e.g. {pivot}.txt with one sentence a line")
+        raise DataError(f"{folder}: no file of {pivot}; expected e.g. {pivot}.txt with one sentence per line")
     anchor = read_sentences(files[pivot])
     vectors = encoder.encode(anchor)
     directions = (f"xx_{pivot}", f"{pivot}_xx")
@@ -166,7 +166,7 @@ def retrieve(
         where it differs, by `name_same_text`, per cent whose nearest candidate reads the same as the gold one.
     """
     search = NearestSearch(queries)
-    hashes = array("q")  # 8 bytes a candidate are enough to compare texts
+    hashes = array("q")  # 8 bytes per candidate are enough to compare texts
     for sentences, vectors in candidates:
         search.add(vectors)
         hashes.extend(map(hash, sentences))
@@ -206,5 +206,5 @@ def _read_pairs(folder: str | Path, language: str) -> list[list[str]]:
 def _columns(file: Path, count: int, layout: str) -> list[list[str]]:
     columns = list(map(list, zip(*read_fields(file, count, layout), strict=True)))
     if not columns:
-        raise DataError(f"{file}: empty; expected a line a pair")
+        raise DataError(f"{file}: empty; expected one pair per line")
     return columns

@@ -31,18 +31,18 @@ _LARGEST_JSON = 1 << 24  # bytes; in memory, objects may take twenty times as mu
 
 @contextmanager
 def explain_write_errors(
-    path: Path, kept: Callable[[], str] = lambda: "", resume: str = "make room, then --resume goes on"
+    path: Path, kept: Callable[[], str] = lambda: "", resume: str = "make room, then --resume continues"
 ) -> Iterator[None]:
     """Name `path` in OSErrors: those from writes carry no path, or the temporary one.
 
-    `kept()` says which part of the work is kept, if any; Ctrl-C gets that as a note. For a full disk it also says what
-    to do: `resume` if something is kept, or to run it again.
+    `kept()` describes the work that is kept, if any; Ctrl-C gets it as a note. A full disk also gets advice: `resume`
+    if something is kept, otherwise to run it again.
     """
     try:
         yield
     except KeyboardInterrupt as error:
-        if said := kept():
-            error.add_note(said)
+        if message := kept():
+            error.add_note(message)
         raise
     except OSError as error:
         if error.filename == str(path):  # named already
@@ -99,15 +99,15 @@ def plain_size(path: Path) -> int:
     """Size of a file in bytes. Raises ValueError for folders and pipes (reading a pipe would block)."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise ValueError("no plain file")
+        raise ValueError("not a regular file")
     return found.st_size
 
 
-def read_plain(path: Path, most: int = _LARGEST) -> bytes:
-    """The content of a plain file. Raises ValueError if it is none or has more than `most` bytes or 2^30."""
-    most = min(most, _LARGEST)  # what the caller expects may come from a damaged file
-    if (size := plain_size(path)) > most:
-        raise ValueError(f"{size:,} bytes, expected at most {most:,}")
+def read_plain(path: Path, limit: int = _LARGEST) -> bytes:
+    """The content of a regular file. Raises ValueError if it is not one or has more than `limit` bytes or 2^30."""
+    limit = min(limit, _LARGEST)  # what the caller expects may come from a damaged file
+    if (size := plain_size(path)) > limit:
+        raise ValueError(f"{size:,} bytes, expected at most {limit:,}")
     return path.read_bytes()
 
 
@@ -125,7 +125,7 @@ def load_arrays(archive: bytes) -> "dict[str, NDArray[Any]]":
         arrays = dict(found)
     for name, array in arrays.items():
         if array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise ValueError(f"{name} holds other things than finite numbers")
+            raise ValueError(f"{name} has values that are not finite numbers")
     return arrays
 
 
@@ -256,7 +256,7 @@ def _claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
             handle = _open_without_links(made, os.O_RDONLY)
         except FileNotFoundError:  # another process took it for a leftover
             continue
-        with suppress(OSError):  # a disk that knows no locks
+        with suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
         if made.exists():
             break
@@ -333,7 +333,7 @@ def sweep(folder: Path) -> None:
 def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
     """Lock a file or folder against other writers, which get a DataError.
 
-    Without effect on disks that know no locks, or if `path` is missing and `flags`, those of `os.open`, do not create
+    No-op on file systems without locks, or if `path` is missing and `flags`, those of `os.open`, do not create
     it. The file may be renamed while it is locked.
     """
     with _locked(path, flags) if flags & os.O_CREAT or path.exists() else nullcontext() as ours:
@@ -348,7 +348,7 @@ def _other_writer_error(path: Path) -> DataError:
 
 @contextmanager
 def _locked(path: Path, flags: int = os.O_RDONLY) -> Iterator[bool | None]:
-    """Whether a file or folder is locked for us; None on disks that know no locks."""
+    """Whether a file or folder is locked for us; None on file systems without locks."""
     handle = _open_without_links(path, flags, 0o600)
     try:
         ours: bool | None

@@ -49,7 +49,7 @@ def decoded_lines(source: str | Path) -> Iterator[str]:
 def read_sentences(source: str | Path) -> list[str]:
     """All lines of a source, see `read_lines`. Raises DataError if there are none."""
     if not (sentences := list(read_lines(source))):
-        raise DataError(f"{source_name(source)}: empty; expected one sentence a line")
+        raise DataError(f"{source_name(source)}: empty; expected one sentence per line")
     return sentences
 
 
@@ -71,10 +71,12 @@ def raw_lines(source: str | Path) -> Iterator[bytes]:
                 if len(line) > LONGEST:
                     raise DataError(f"{name}:{number}: over {LONGEST:,} bytes; expected lines that end in a line feed")
                 if b"\r" in line[:-1] and not line.endswith(b"\n") and number == 1:
-                    raise DataError(f"{name}: carriage returns alone end its lines; save it with line feeds")
+                    raise DataError(f"{name}: lines end in bare carriage returns; convert them to line feeds")
                 yield line if number > 1 else line.removeprefix(_BOM)
     except _DAMAGED as error:
-        raise DataError(f"{name}: damaged or not compressed as its name says ({error}); compress it again") from error
+        raise DataError(
+            f"{name}: damaged, or not compressed as its name suggests ({error}); compress it again"
+        ) from error
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror}); expected a text file") from error
 
@@ -128,7 +130,7 @@ def unpacked_name(source: str | Path) -> str:
 
 @contextmanager
 def _opened(source: str | Path) -> Iterator[BinaryIO]:
-    """The bytes of a source, unpacked if its first bytes or its name say that it is compressed."""
+    """The bytes of a source, unpacked if its first bytes or its name show that it is compressed."""
     path = Path(source)
     with nullcontext(sys.stdin.buffer) if str(source) == "-" else path.open("rb") as file:
         start = file.peek(len(_XZ)) if isinstance(file, BufferedReader) else b""

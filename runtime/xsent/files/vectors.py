@@ -1,4 +1,4 @@
-"""Files of vectors, each with a note beside it that says which encoder made it: opened, and written row by row.
+"""Files of vectors, each with a note that names its encoder: opened, and written row by row.
 
 `.npy` and `.f32` are mapped into memory; `.jsonl` and `.parquet` hold the texts too, and the ids of a table. A job that
 was stopped can be resumed.
@@ -88,13 +88,13 @@ def open_vectors(path: str | Path) -> VectorFile:
         elif path.suffix == ".npy":
             rows = np.lib.format.open_memmap(path, mode="r")
         elif size % (4 * note.dim):
-            raise ValueError(f"{size:,} bytes are no whole number of vectors of {4 * note.dim:,}")
+            raise ValueError(f"{size:,} bytes are not a whole number of vectors of {4 * note.dim:,}")
         else:
             shape = (size // (4 * note.dim), note.dim)
             rows = np.memmap(path, "<f4", "r", shape=shape) if size else np.empty(shape, "<f4")
     if rows.ndim != 2 or rows.shape[1] != width or rows.dtype != dtype:
         raise DataError(
-            f"{path}: {rows.dtype} of shape {list(rows.shape)}, its note says {note.precision} of {note.dim} "
+            f"{path}: {rows.dtype} of shape {list(rows.shape)}, its note has {note.precision} of {note.dim} "
             f"dimensions; {_REMEDY}"
         )
     return VectorFile(path, note, rows)
@@ -121,7 +121,7 @@ def note_file(path: Path) -> Path:
 def _read_note(path: Path) -> VectorMeta:
     file = note_file(path)
     if not file.exists():
-        raise DataError(f"{file}: missing; it says which model made {path.name}, copy it too")
+        raise DataError(f"{file}: missing; it names the model that made {path.name}, copy it too")
     with as_data_error(file, _REMEDY):
         note = VectorMeta(**read_json(file, _REMEDY))
         if type(note.dim) is not int or note.dim < 1:
@@ -154,7 +154,7 @@ def _in_temporary_folder() -> AbstractContextManager[None]:
 
 
 class RowWriter:
-    """Appends rows to a file: their numbers alone, little-endian, with float32 the layout of LASER; or in another form.
+    """Appends rows to a file: only their numbers, little-endian, with float32 the layout of LASER; or in another form.
 
     The file is at its end: empty, or cut after a flush; seekable for formats that complete their header in the end.
     """
@@ -195,7 +195,7 @@ class NpyWriter(RowWriter):
 
 
 class JsonLinesWriter(RowWriter):
-    """One JSON object a line: `{"sentence": ..., "vector": [...]}`; where texts have ids, `id` comes first."""
+    """One JSON object per line: `{"sentence": ..., "vector": [...]}`; where texts have ids, `id` comes first."""
 
     def write(self, sentence: str, vector: Vectors) -> None:
         """Append an object; nine digits give a float32 back exactly."""
@@ -254,7 +254,7 @@ def check_format(name: str, precision: str) -> None:
     if Path(name).suffix not in FORMATS:  # a name of nothing but an ending has none
         raise ValueError(f"{name or '.'}: expected a name that ends in {' or '.join(FORMATS)}")
     if name.endswith(".f32") and precision != "float32":
-        raise ValueError(f"{name}: .f32 holds float32, not {precision}; give a name that ends in .npy")
+        raise ValueError(f"{name}: .f32 holds float32, not {precision}; use a name that ends in .npy")
     if name.endswith(".parquet"):
         import_pyarrow()
 
@@ -297,7 +297,7 @@ def vector_file(
             with `force`.
 
     Raises:
-        FileExistsError: The file exists, finished or not, and neither `force` nor `resume` says what to do with it.
+        FileExistsError: The file exists, finished or not, and neither `force` nor `resume` is given.
         FingerprintError: The unfinished file was made by another encoder.
         DataError: The unfinished file is of another job or damaged, or another process is writing it.
     """
@@ -307,8 +307,8 @@ def vector_file(
 
     def kept() -> str:
         rows = f"{output.kept:,}" if output else "earlier"
-        said = f"{path}: {rows} lines are encoded and kept; --resume goes on."
-        return said if journal.exists() and journal.stat().st_size else ""
+        message = f"{path}: {rows} lines are encoded and kept; continue with --resume."
+        return message if journal.exists() and journal.stat().st_size else ""
 
     with explain_write_errors(path, kept), only_writer(journal, os.O_RDWR | os.O_CREAT):
         try:
@@ -324,7 +324,7 @@ def vector_file(
 class VectorOutput:
     """An unfinished file of vectors, see `vector_file`.
 
-    Rows are written to `.NAME.part`, which becomes NAME; `.NAME.part.json` is the journal, a milestone a line.
+    Rows are written to `.NAME.part`, which becomes NAME; `.NAME.part.json` is the journal, one milestone per line.
     """
 
     def __init__(
@@ -372,7 +372,7 @@ class VectorOutput:
         sync(self._file)
         self._file.close()
         if self._path.suffix == ".parquet":
-            if self.kept:  # a kill may leave both files: then the one of that name is our own
+            if self.kept:  # a kill may leave both files: then the one of that name is this output
                 self._append_milestone(replace(self._last, replaces=True))
             with atomic_file(self._path, private=True) as file:
                 arrow_to_parquet(self._part, file, self._note)
@@ -417,15 +417,17 @@ class VectorOutput:
         """The milestone to continue from; raises an error if a file or a job would be lost."""
         last = Milestone() if self._job is None or (force and not resume) else self._read_journal()
         if self._path.exists() and not (force or (resume and last.replaces)):
-            advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
+            advice = "already complete; there is nothing to resume" if resume else "exists; --force replaces it"
             raise file_exists_error(self._path, advice)
         if last.rows and not resume:
-            advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
+            advice = (
+                f"an unfinished run stopped at line {last.rows:,}; continue with --resume or overwrite with --force"
+            )
             raise file_exists_error(self._path, advice)
         if last.rows:
             check_same_job(self._path, last.job, self._job or {})
             if self._part.stat().st_size < last.bytes:
-                raise DataError(f"{self._part}: shorter than its journal says; --force starts over")
+                raise DataError(f"{self._part}: shorter than its journal records; --force starts over")
         elif note_file(self._path).exists() and not (force or self._has_note()):
             raise file_exists_error(note_file(self._path))
         return last
