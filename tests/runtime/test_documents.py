@@ -295,5 +295,5 @@ def test_damaged_folders(fitted: DocumentEncoder, tmp_path: Path) -> None:
     nan = np.full((1, DIM), np.nan, np.float32)
     known = {code: replace(space, directions=nan) for code, space in fitted.space.languages.items()}
     replace(fitted.space, languages=known).save(tmp_path / "space")  # whoever writes both files
-    message = r"damaged .*directions holds other things than finite numbers"
+    message = r"damaged .*directions has values that are not finite numbers"
     raises(DataError, message, DocumentEncoder.load, tmp_path / "space", ToyEncoder())

@@ -157,7 +157,7 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
         *((protocol, {}, "zz", r"has nothing to measure; expected an en-XX\.tsv such") for protocol in (tatoeba, xsr)),
         (tatoeba, {"en-zz.tsv": "a\tb\n"}, None, "has nothing in a language of the model; it has zz"),
         (tatoeba, {"en-zz.tsv": "a\tb\n"}, "fr", "has nothing in fr; it has zz"),
-        (tatoeba, {"en-fr.tsv": ""}, "fr", r"en-fr\.tsv: empty; expected a line a pair"),
+        (tatoeba, {"en-fr.tsv": ""}, "fr", r"en-fr\.tsv: empty; expected one pair per line"),
         (tatoeba, {"en-fr.tsv": "a\tb\tc\n"}, "fr", r"en-fr\.tsv:1: 3 fields"),
         (xsr, {"en-fr.tsv": "Q\ts\ta\tb\n"}, "fr", r"distractors\.fr\.txt\.xz: cannot be read \(No such file"),
         *((xsr, {"en-fr.tsv": lines}, "fr", r"en-fr\.tsv: (empty|no row)") for lines in ("", "C\ts\ta\tb\n")),

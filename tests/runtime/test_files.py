@@ -127,7 +127,7 @@ def test_carriage_returns_marks_and_fields(tmp_path: Path) -> None:
         assert list(read_lines(file)) == lines
     for content in (b"one\rtwo\r\rfour\r", b"\xef\xbb\xbfone\rtwo"):  # an old file of Macintosh
         file.write_bytes(content)
-        raises(DataError, "a: carriage returns alone end its lines; save it with line feeds", list, read_lines(file))
+        raises(DataError, "a: lines end in bare carriage returns; convert them to line feeds", list, read_lines(file))
     file.write_text("a\tb\nc\t\nonly\n")
     rows = read_fields(file, 2, "English, translation")
     assert [next(rows), next(rows)] == [["a", "b"], ["c", ""]]

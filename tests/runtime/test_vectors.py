@@ -27,8 +27,8 @@ NOTE = VectorMeta("0123456789abcdef", 8, "float32", normalized=True)
 JOB: dict[str, object] = {"on_long": "warn"}
 ROWS = 13
 VECTORS = np.random.default_rng(0).normal(size=(ROWS, 8)).astype(np.float32)
-KEPT = "4 lines are encoded and kept; --resume goes on."
-GOING_ON = "Going on after line 4; warnings count the lines after it only.\n"
+KEPT = "4 lines are encoded and kept; continue with --resume."
+GOING_ON = "Continuing after line 4; warnings count only the lines after it.\n"
 TEXTS = [f"Anna {row}" for row in range(ROWS)]
 PARTS = {".a.npy.part", ".a.npy.part.json"}
 OTHER_TEXT = "a.npy: the input does not begin with the 8 lines that were read before it was stopped"
@@ -103,10 +103,10 @@ def test_damaged_files(tmp_path: Path) -> None:
         ("a.npy", b"PK\5\6" + bytes(18), r"a.npy: damaged"),  # an archive without files
         *(("a.npy", header(rows), r"a.npy: (damaged|float32 of shape)") for rows in (-300, 10**6, 2**62, 2**70)),
         ("a.npy", None, r"a.npy: missing"),
-        ("a.f32", -3, r"damaged \(413 bytes are no whole number of vectors of 32"),
-        ("a.npy.json", None, r"a.npy.json: missing; it says which model made a.npy"),
+        ("a.f32", -3, r"damaged \(413 bytes are not a whole number of vectors of 32"),
+        ("a.npy.json", None, r"a.npy.json: missing; it names the model that made a.npy"),
         ("a.npy.json", b'{"dim": 3}', r"a.npy.json: damaged"),
-        ("a.npy.json", {"precision": "binary", "dim": 8}, r"shape \[13, 8\], its note says binary of 8 dimensions"),
+        ("a.npy.json", {"precision": "binary", "dim": 8}, r"shape \[13, 8\], its note has binary of 8 dimensions"),
         *(
             ("a.npy.json", change, r"a.npy.json: damaged")
             for change in ({"precision": "int4"}, {"precision": ["x"]}, {"dim": "8"}, {"dim": 0}, {"dim": True})
@@ -130,7 +130,7 @@ def test_pipes_and_folders_are_not_waited_for(tmp_path: Path, name: str) -> None
     for make in (os.mkfifo, os.mkdir):
         (tmp_path / name).unlink()
         make(tmp_path / name)
-        raises(DataError, rf"{name}: damaged \(no plain file\)", open_vectors, tmp_path / "a.npy")
+        raises(DataError, rf"{name}: damaged \(not a regular file\)", open_vectors, tmp_path / "a.npy")
         (tmp_path / name).rename(tmp_path / make.__name__)
         (tmp_path / name).touch()
 
@@ -182,7 +182,7 @@ def test_a_disk_without_room_for_a_checkpoint(path: Path, full: int, first: int)
     calls = [mock.DEFAULT] * 9
     calls[full] = OSError(errno.ENOSPC, "full")
     dumps = mock.patch("xsent.files.vectors.json.dumps", wraps=json.dumps, side_effect=calls)
-    advice = "make room, then --resume goes on" if first else "nothing was kept"
+    advice = "make room, then --resume continues" if first else "nothing was kept"
     with dumps, pytest.raises(OSError, match=advice):
         write(path)
     assert file_names(path.parent) == (PARTS if first else set())
@@ -253,14 +253,14 @@ def test_what_was_cut_short_is_neither_lost_nor_used_unasked(path: Path) -> None
     raises(Killed, "^$", write, path, 10)
     part, journal = path.with_name(".a.npy.part"), path.with_name(".a.npy.part.json")
     kept = part.read_bytes()
-    raises(FileExistsError, r"got to line 8; --resume goes on, --force starts over", write, path)
+    raises(FileExistsError, r"stopped at line 8; continue with --resume or overwrite with --force", write, path)
     assert part.read_bytes() == kept
     journal.write_bytes(journal.read_bytes()[:-9])  # a checkpoint that a kill has cut does not count
     assert write(path, resume=True) == 4
     assert np.array_equal(np.load(path), VECTORS)
     for file, content, message in (
         (journal, b"{\n", r"part\.json: damaged .*; --force"),
-        (part, b"x", "part: shorter than its journal says; --force"),
+        (part, b"x", "part: shorter than its journal records; --force"),
     ):
         raises(Killed, "^$", write, path, 10, force=True)
         file.write_bytes(content)
@@ -275,7 +275,7 @@ def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, path: Pat
     arguments = ("encode", file, "--output", path, "--model", mini_bundle)
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))  # noqa: E731
     _, err = start(*arguments, preexec_fn=limit, before=SMALL_STEPS).communicate()
-    assert err.decode() == f"Error: {path}: File too large; make room, then --resume goes on\n"
+    assert err.decode() == f"Error: {path}: File too large; make room, then --resume continues\n"
     assert start(*arguments, "--resume", before=SMALL_STEPS).communicate()[1].endswith(b": 450 vectors of 32 numbers\n")
     assert len(np.load(path)) == 450
 
@@ -290,7 +290,7 @@ def test_other_input_and_options_are_refused(
         (["--no-normalize"], "normalized was True, is now False"),
         (["--on-long", "split"], "on_long was warn, is now split"),
         (["--model", builtin_path()], both),
-        (["--force"], "--resume goes on and --force starts over: give one of them"),
+        (["--force"], "use either --resume or --force"),
     ):
         assert_refused(run(*interrupted, "--resume", *options), message)
     file = path.with_name("a.txt")
@@ -303,7 +303,7 @@ def test_other_input_and_options_are_refused(
         assert_refused(run(*interrupted, "--resume"), message)
     file.write_text(before)
     assert run(*interrupted, "--resume") == (0, "", f"{GOING_ON}{path}: 13 vectors of 32 numbers\n")
-    assert run("encode", "-", "--resume") == (1, "", "Error: --resume goes on with a file: name it with --output\n")
+    assert run("encode", "-", "--resume") == (1, "", "Error: --resume needs --output\n")
 
 
 def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None:
@@ -320,7 +320,7 @@ def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None
     assert write(path, resume=True) == 8  # it was begun with force
     assert file_names(path.parent) == {"a.npy", "a.npy.json"}
     for _ in range(2):
-        raises(FileExistsError, "complete already; there is nothing to resume", write, path, resume=True)
+        raises(FileExistsError, "already complete; there is nothing to resume", write, path, resume=True)
         raises(Killed, "^$", write, path.with_name("b.npy"), 10)
         for end in ("", ".json"):  # a file that came from elsewhere is no output to replace either
             path.with_name(f".b.npy.part{end}").replace(path.with_name(f".a.npy.part{end}"))

@@ -15,7 +15,7 @@ VECTORS = "vectors.f16"  # name of the file
 
 STORED = np.dtype("<f2")
 BLOCK = 2048  # rows read at once
-_TAKEN = 128  # rows read at once that do not lie together
+_TAKEN = 128  # rows read at once that are not adjacent
 
 _TWO = 0x4000  # this bit is set in every float16 that is 2 or more, infinite or NaN; a vector of length 1 has none
 _TINY = np.finfo(np.float32).tiny
