@@ -16,8 +16,8 @@ with require_extra("chroma"):
 class XsentEmbeddingFunction(Integration, EmbeddingFunction[Documents]):
     """Encodes texts and queries alike, in this process; distances are 1 - cosine.
 
-    The collection keeps the arguments, those of `Integration`, and the fingerprint. It refuses to encode with another
-    bundle. Open it without naming a function: of one that is named, Chroma checks the name alone.
+    The collection stores the arguments, those of `Integration`, and the fingerprint. It refuses to encode with another
+    bundle. Open it without passing a function: if you pass one, Chroma checks only its name.
     """
 
     def _open(self) -> None:
@@ -31,21 +31,21 @@ class XsentEmbeddingFunction(Integration, EmbeddingFunction[Documents]):
 
     @staticmethod
     def name() -> str:
-        """The name under which Chroma keeps it."""
+        """The name that Chroma stores."""
         return "xsent"
 
     def default_space(self) -> Space:
-        """How vectors are compared unless the collection says otherwise."""
-        return "ip"  # same as "cosine" for vectors of length 1, which Chroma would normalize once more
+        """The default way to compare vectors."""
+        return "ip"  # same as "cosine" for vectors of length 1, which Chroma would normalize again
 
     def get_config(self) -> dict[str, Any]:
-        """What the collection keeps."""
+        """The configuration that the collection stores."""
         names = ("path", "layers", "truncate_dim", "on_long", "threads", "space")
         return {**{name: getattr(self, name) for name in names}, "fingerprint": self._fingerprint}
 
     @staticmethod
     def build_from_config(config: dict[str, Any]) -> "XsentEmbeddingFunction":
-        """The function that a collection kept. Raises FingerprintError if its bundle is another one now."""
+        """The function that a collection stores. Raises FingerprintError if its bundle has changed."""
         kept = dict(config)
         expected = kept.pop("fingerprint")
         function = XsentEmbeddingFunction(**kept)
@@ -53,12 +53,12 @@ class XsentEmbeddingFunction(Integration, EmbeddingFunction[Documents]):
         return function
 
     def validate_config_update(self, old_config: dict[str, Any], new_config: dict[str, Any]) -> None:
-        """Raises FingerprintError or ValueError if vectors would not stay comparable."""
+        """Raise FingerprintError or ValueError if vectors would not stay comparable."""
         _check_fingerprint(old_config["fingerprint"], new_config["fingerprint"])
         old = old_config["truncate_dim"]
         new = new_config["truncate_dim"]
         if old != new:
-            raise ValueError(f"the collection has truncate_dim = {old}, not {new}: make a new one")
+            raise ValueError(f"the collection has truncate_dim = {old}, not {new}; create a new one")
 
 
 register_embedding_function(XsentEmbeddingFunction)
@@ -72,6 +72,6 @@ def _encoder(path: str | None, layers: int | None, threads: int | None) -> Sente
 def _check_fingerprint(expected: str, found: str) -> None:
     if found != expected:
         raise FingerprintError(
-            f"the collection was made with the encoder {expected}, this one is {found}: open the bundle that made it, "
-            "or make the collection again"
+            f"the collection was created with the encoder {expected}, this one is {found}; open the bundle that it was "
+            "created with, or create the collection again"
         )

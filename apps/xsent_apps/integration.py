@@ -1,4 +1,4 @@
-"""What the classes for other tools have in common."""
+"""The common base of the classes for other tools."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class Integration:
-    """Base of the classes for other tools: an encoder, opened with the options that all of them take.
+    """Base of the classes for other tools: an encoder, opened with options that all of them accept.
 
     Args:
-        path: A bundle folder; None is the bundle that ships with the package.
-        layers: Layers to run, of those that the bundle has; None is all.
+        path: A bundle folder; None opens the bundle that ships with the package.
+        layers: Number of layers to run, one of the bundle's depths; None runs all.
         truncate_dim: Keep only the first numbers of each vector.
         on_long: What happens to text that is too long, see `SentenceEncoder.encode`.
-        threads: Texts to encode at once; None is all CPUs.
+        threads: Texts to encode at once; None means one per CPU.
         space: Another model's space to map vectors into, see `SentenceEncoder.encode`.
     """
 
@@ -35,7 +35,7 @@ class Integration:
         self._open()
 
     def _open(self) -> None:
-        from xsent import SentenceEncoder  # imports numpy, which `xsent web --help` can do without
+        from xsent import SentenceEncoder  # imports numpy, which `xsent web --help` does not need
 
         self.encoder = SentenceEncoder(self.path, layers=self.layers, threads=self.threads)
 

@@ -14,18 +14,18 @@ with require_extra("llamaindex"):
 class XsentEmbedding(BaseEmbedding):
     """Encodes queries and texts alike, in this process; the async methods do it on another thread.
 
-    `to_dict` keeps the fingerprint; `from_dict` raises FingerprintError if the bundle is another one by then.
+    `to_dict` stores the fingerprint; `from_dict` raises FingerprintError if the bundle has changed.
     """
 
-    model_config = ConfigDict(extra="forbid")  # a misspelt option must not pass for one that worked
+    model_config = ConfigDict(extra="forbid")  # a misspelt option must not be ignored silently
 
     path: str | None = Field(None, description="A bundle folder; none: the bundle that ships with xsent.")
-    layers: int | None = Field(None, description="Layers to run, of those that the bundle has; none: all.")
+    layers: int | None = Field(None, description="Number of layers to run; none: all.")
     truncate_dim: int | None = Field(None, description="Keep only the first numbers of each vector.")
     on_long: OnLong = Field("warn", description="What happens to text that is too long.")
-    threads: int | None = Field(None, description="Texts to encode at once; none: all CPUs.")
+    threads: int | None = Field(None, description="Texts to encode at once; none: one per CPU.")
     space: str | None = Field(None, description="Another model's space to map vectors into.")
-    fingerprint: str | None = Field(None, description="The vector space that is expected; none: the bundle's.")
+    fingerprint: str | None = Field(None, description="The expected vector space; none: the bundle's.")
 
     _encoder: SentenceEncoder = PrivateAttr()
 
@@ -37,7 +37,7 @@ class XsentEmbedding(BaseEmbedding):
         found = self._encoder.fingerprint_of(self.space)
         if self.fingerprint not in (None, found):
             raise FingerprintError(
-                f"{bundle.path} has fingerprint {found}, expected {self.fingerprint}: open the bundle "
+                f"{bundle.path} has fingerprint {found}, expected {self.fingerprint}; open the bundle "
                 "that the texts were encoded with, or encode them again"
             )
         self.path = None if self.path is None else str(Path(self.path).absolute())  # it may be opened from elsewhere
@@ -46,7 +46,7 @@ class XsentEmbedding(BaseEmbedding):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which LlamaIndex stores it."""
+        """The name that LlamaIndex stores."""
         return "XsentEmbedding"
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:

@@ -32,10 +32,10 @@ from xsent.files.tables import TextSource, read_rows
 from xsent.files.vectors import open_vectors
 
 CLUSTER = "cluster"
-MOST = 20_000  # points; of more texts, evenly many are left out
-NEIGHBOURS = 4  # shown of a text that is pointed at
+MOST = 20_000  # most points; of more texts, an evenly spaced sample is shown
+NEIGHBOURS = 4  # shown for a text that the mouse points at
 PAGE = Path(__file__).with_name("map.html")
-STATIC = Path(__file__).with_name("web") / "static"  # the map of `xsent web` is drawn by the same scripts
+STATIC = Path(__file__).with_name("web") / "static"  # the map of `xsent web` uses the same scripts
 MARKERS = "osD"  # the shapes of view.js
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -47,7 +47,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
     epilog="Example: xsent map mails.csv mails.html --column text --by language --by cluster",
 )
 def map_file(
-    texts: Annotated[str, typer.Argument(metavar="TEXTS", help="One text a line, or a table; - is standard input.")],
+    texts: Annotated[str, typer.Argument(metavar="TEXTS", help="One text per line, or a table; - is standard input.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new .html or .png file.")],
     column: ColumnOption = None,
     by: Annotated[
@@ -61,8 +61,8 @@ def map_file(
 ) -> None:
     """Draw a map of texts: near points have similar meanings, in any of the model's languages.
 
-    The page opens in a browser without a network. Point at a text to read it. Give --by several times for a choice of
-    colours.
+    The page opens in a browser without a network. Point at a text to read it. Repeat --by to switch between several
+    colourings.
     """
     _check_name(out)
     if out.exists() and not force:
@@ -85,11 +85,13 @@ def _check_name(out: Path) -> None:
 
 
 def _read(texts: str, column: str | None, by: Sequence[str]) -> tuple[list[str], dict[str, list[str] | None]]:
-    """The texts, and the fields of the columns to colour by; None where the clusters have to be found."""
+    """The texts, and the fields of the columns to colour by; None if the clusters are still to be found."""
     columns = [name for name in by if name != CLUSTER]
     if column is None:
         if columns:
-            raise ValueError(f"--by {columns[0]} names a column of a table; name that of the texts too: --column NAME")
+            raise ValueError(
+                f"--by {columns[0]} names a column of a table; name the column of the texts, too: --column NAME"
+            )
         return TextSource(texts).read(), {CLUSTER: None}
     if not (rows := [*read_rows(texts, [column, *columns])]):
         raise TextSource(texts, column).empty()
@@ -103,20 +105,20 @@ class TextMap:
     """A map of texts; a notebook shows it."""
 
     title: str
-    texts: Sequence[str]  #: those that have a point
+    texts: Sequence[str]  #: texts that have a point
     places: NDArray[np.float32]  #: their points [n, 2]
     neighbours: Sequence[Sequence[int]]  #: the nearest texts of each
-    colours: Mapping[str, Sequence[str]]  #: the group of each text, empty for none, by the names of the colourings
-    total: int  #: number of texts, with those that have no point
+    colours: Mapping[str, Sequence[str]]  #: the group of each text, empty for none, by colouring
+    total: int  #: number of texts, including those without a point
 
     @property
     def count(self) -> str:
-        """How many texts are on the map."""
+        """The number of texts on the map."""
         of = "" if len(self.texts) == self.total else f" of {self.total:,}"
         return f"{len(self.texts):,}{of} texts"
 
     def save(self, path: str | Path) -> None:
-        """Write a page, or a picture if the name ends in .png; it shows texts, so only its owner may read a new one."""
+        """Write a page, or a picture for .png; only its owner may read a new file, because it contains texts."""
         _check_name(Path(path))
         with atomic_file(Path(path), private=True) as file:
             if str(path).endswith(".png"):
@@ -136,7 +138,7 @@ class TextMap:
         parts = {
             "title": html.escape(self.title),
             "style": _shared("style.css", "panels.css"),
-            # One file has no modules to import: the scripts stand one after the other.
+            # A single file has no modules to import, so the scripts are concatenated.
             "script": re.sub(r"^(import .*;|export )", "", _shared("dom.js", "view.js", "map.js"), flags=re.MULTILINE),
             "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c"),
         }
@@ -159,10 +161,10 @@ def map_texts(
     by: Mapping[str, Sequence[str] | None] | None = None,
     title: str = "Map",
 ) -> TextMap:
-    """Lay texts out by their meaning: with openTSNE if it is installed, else by principal components.
+    """Lay texts out by their meaning: with openTSNE if it is installed, otherwise by principal components.
 
     Args:
-        texts: Texts in any language; empty ones have no point. Of more than 20,000, evenly many are left out.
+        texts: Texts in any language; empty ones have no point. Of more than 20,000, an evenly spaced sample is shown.
         vectors: Their vectors [n, D]; None encodes them with the built-in model.
         by: What to colour by, such as {"language": [...]}: the group of each text, empty for none. {"cluster": None}
             finds clusters; it is the default and needs scikit-learn.
@@ -189,11 +191,11 @@ def map_texts(
 
 def _check_count(name: str, given: Sized, texts: Sized) -> None:
     if len(given) != len(texts):
-        raise DataError(f"{name}: {len(given):,} for {len(texts):,} texts; expected one for each")
+        raise DataError(f"{name}: {len(given):,} for {len(texts):,} texts; expected one per text")
 
 
 def _clusters(vectors: NDArray[Any], texts: Sequence[str]) -> list[str]:
-    """The name of each text's cluster; clusters of the same name, or of none, have a number too."""
+    """The name of each text's cluster; clusters with the same name or without one also have a number."""
     found = cluster(vectors, texts=texts)
     names = [*map(str, name_clusters(found, texts))]
     several = {name for name, count in Counter(names).items() if count > 1 or not name}
@@ -221,7 +223,7 @@ def _places(points: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _groups(of: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The groups, the largest first, and the number of each text's group, -1 for none."""
+    """The groups, largest first, and the number of each text's group, -1 for none."""
     names = [name for name, _ in sorted(Counter(of).items(), key=lambda item: (-item[1], item[0])) if name]
     numbers = {name: number for number, name in enumerate(names)}
     return names, [numbers.get(name, -1) for name in of]
@@ -255,5 +257,5 @@ def _draw(made: TextMap, file: IO[bytes]) -> None:
     axes.invert_yaxis()  # as on the page
     figure.legend(loc="outside right upper", frameon=False, fontsize=8)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # letters that the font lacks
+        warnings.simplefilter("ignore")  # characters that the font lacks
         figure.savefig(file, format="png", dpi=150)

@@ -1,7 +1,7 @@
 """`xsent mcp`: assistants search folders of notes through the Model Context Protocol.
 
-A client reads only what the index holds of a file that a search has found, under the address which the search gave. No
-path of a client's is ever opened.
+A client can read only the indexed text of a file that a search has found, by the URI from that search. A path from a
+client is never opened.
 """
 
 import os
@@ -35,7 +35,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 @dataclass(frozen=True)
 class Found:
-    """A passage that was found."""
+    """A passage among the results."""
 
     path: str  # the name of the folder, and of the file in it
     line: int  # of its first line; in a PDF the page
@@ -43,7 +43,7 @@ class Found:
     text: str
     score: float
     close: bool
-    uri: str  # by which the file can be read
+    uri: str  # for reading the file
 
 
 class Library:
@@ -63,9 +63,9 @@ class Library:
         self._problems: dict[str, str] = {}  # reasons why an index could not be brought up to date
 
     def search(self, query: str, limit: int = 5) -> list[Found]:
-        """Find passages of the notes that answer a question or say what it says, in any language, best first.
+        """Find passages of the notes that answer a question or mean the same as the query, in any language, best first.
 
-        Where `close` is false, the notes probably have nothing about it.
+        If `close` is false, the notes probably contain nothing about it.
         """
         if not query.strip() or len(query) > MOST_CHARACTERS:
             raise DataError(f"a query of {len(query):,} characters; expected 1 to {MOST_CHARACTERS:,}, not only spaces")
@@ -73,23 +73,23 @@ class Library:
             return self._search(query, limit)
 
     def similar(self, path: str, line: int, limit: int = 5) -> list[Found]:
-        """Find passages like the one of a note at a path and line that `search` has given, in any language."""
+        """Find passages similar to the one at a path and line from `search`, in any language."""
         with self._lock:
             before = [hit for hit in self._passages(path) if hit.line <= line]
             if not before:
-                raise DataError(f"{path!r}, line {line}: no passage there; give a path and line that search has found")
+                raise DataError(f"{path!r}, line {line}: no passage there; use a path and line from search")
             found = self._search(before[-1].text, limit + 1, words=False)
         return [hit for hit in found if (hit.path, hit.line) != (path, before[-1].line)][:limit]
 
     def status(self) -> dict[str, Any]:
-        """Say which folders are searched, how many files and passages they have, and what could not be read."""
+        """Report which folders are searched, how many files and passages they have, and what could not be read."""
         with self._lock:
             folders = {name: self._about(name, notes) for name, notes in self._notes.items()}
         languages = list(self._encoder.languages)
         return {"folders": folders, "model": self._encoder.bundle.name, "languages": languages}
 
     def read(self, path: str) -> str:
-        """The text of a file as it was indexed: its passages, each with the number of its line, below their headings.
+        """The text of a file as it was indexed: its passages with their line numbers, below their headings.
 
         Raises DataError if the index has no such file.
         """
@@ -103,7 +103,7 @@ class Library:
                 context = hit.context
             lines.append(f"{hit.line}: {hit.text}")
         if not lines:
-            raise DataError(f"{path!r}: no such note; search gives the paths")
+            raise DataError(f"{path!r}: no such note; use a path from search")
         return "\n".join(lines)
 
     def _search(self, query: str, limit: int, *, words: bool = True) -> list[Found]:
@@ -139,7 +139,7 @@ class Library:
             "files": len(index.documents()) if index else 0,
             "passages": len(index) if index else 0,
             "unreadable": len(notes.skipped),
-            "problem": self._problems.get(name) or ("" if index else "not indexed yet; the first search does it"),
+            "problem": self._problems.get(name) or ("" if index else "not indexed yet; the first search indexes it"),
         }
 
 
@@ -157,7 +157,7 @@ def _found(folder: str, hit: Hit) -> Found:
 
 
 def create_server(library: Library) -> "MCPServer[Any]":
-    """The tools `search`, `similar` and `status`, and the files that were found as resources."""
+    """A server with the tools `search`, `similar` and `status`, and with found files as resources."""
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
     from mcp.server.mcpserver.resources import FunctionResource
@@ -171,7 +171,7 @@ def create_server(library: Library) -> "MCPServer[Any]":
 
     def tool(method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
-        def call(*arguments: object, **options: object) -> Any:  # noqa: ANN401  what the method gives
+        def call(*arguments: object, **options: object) -> Any:  # noqa: ANN401  what the method returns
             try:
                 answer = method(*arguments, **options)
             except _EXPECTED as error:
@@ -203,12 +203,12 @@ def mcp(
     clean: CleanOption = False,
     threads: ThreadsOption = None,
 ) -> None:
-    """Let an assistant search notes by meaning, through the Model Context Protocol; it starts this command itself.
+    """Let an assistant search notes by meaning, through the Model Context Protocol.
 
-    It speaks over standard input and output or, with --port, over HTTP.
+    The assistant starts this command itself and uses standard input and output or, with --port, HTTP.
     """
     with require_extra("mcp"):
-        import mcp as _  # noqa: F401  if it is missing, say so before the model is loaded
+        import mcp as _  # noqa: F401  if it is missing, fail before the model is loaded
     from xsent_apps.server.running import LOCAL, address, listen, run_server
 
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)

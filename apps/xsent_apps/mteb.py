@@ -1,4 +1,4 @@
-"""MTEB: a bundle as an encoder that it evaluates."""
+"""MTEB: a bundle as an encoder to evaluate."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
@@ -16,9 +16,9 @@ with require_extra("mteb"):
 
 
 class XsentEncoder(Integration, AbsEncoder):
-    """For `mteb.evaluate`: vectors are compared by cosine, and there are no prompts.
+    """For `mteb.evaluate`: vectors are compared by cosine, without prompts.
 
-    The arguments are those of `Integration`. MTEB keeps results by the bundle's name, its fingerprint and these
+    The arguments are those of `Integration`. MTEB stores results by the bundle's name, its fingerprint and these
     arguments.
     """
 
@@ -30,11 +30,11 @@ class XsentEncoder(Integration, AbsEncoder):
         hf_split: str,
         hf_subset: str,
         prompt_type: object = None,
-        **options: Any,  # noqa: ANN401  of `SentenceEncoder.encode`, from the caller of `mteb.evaluate`
+        **options: Any,  # noqa: ANN401  for `SentenceEncoder.encode`, from the caller of `mteb.evaluate`
     ) -> NDArray[np.generic]:
         """Vectors [n, D] of the texts of all batches. Raises ValueError if MTEB cannot compare them."""
         if options.get("precision") == "binary":
-            raise ValueError("MTEB takes packed bits for numbers; evaluate binary vectors with xsent evaluate")
+            raise ValueError("MTEB treats packed bits as numbers; evaluate binary vectors with xsent evaluate")
         return self._encode([text for batch in inputs for text in batch["text"]], **options)
 
     def _open(self) -> None:

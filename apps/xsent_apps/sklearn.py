@@ -17,8 +17,8 @@ with require_extra("sklearn"):
 class SentenceVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Integration, BaseEstimator):
     """Turns texts into an array of float32 [n, D], rows of length 1; `fit` opens the encoder and learns nothing.
 
-    A pickle contains the path of the bundle and not its weights. The arguments are those of `Integration`; with
-    `n_jobs` set `threads=1`.
+    A pickle contains the path of the bundle, not its weights. The arguments are those of `Integration`; if you use
+    `n_jobs`, set `threads=1`.
     """
 
     def _open(self) -> None:

@@ -162,7 +162,7 @@ def test_another_encoder_is_refused_with_both_named(mini_bundle: Path, tmp_path:
     function, other = XsentEmbeddingFunction(mini_bundle), XsentEmbeddingFunction()
     notes = open_chroma(tmp_path).create_collection("notes", embedding_function=function)
     notes.modify(configuration={"embedding_function": function})
-    named = f"made with the encoder {function.encoder.fingerprint}, this one is {other.encoder.fingerprint}"
+    named = f"created with the encoder {function.encoder.fingerprint}, this one is {other.encoder.fingerprint}"
     raises(FingerprintError, named, notes.modify, configuration={"embedding_function": other})
     short = XsentEmbeddingFunction(mini_bundle, truncate_dim=8)
     raises(ValueError, "truncate_dim = None, not 8", notes.modify, configuration={"embedding_function": short})
@@ -176,8 +176,8 @@ def test_a_collection_whose_bundle_was_replaced_is_not_searched(mini_bundle: Pat
     client.create_collection("notes", embedding_function=mine).add(IDS, documents=SOME)
     bundle.unlink()
     bundle.symlink_to(builtin_path())
-    Lazy("xsent_apps.chroma:_encoder").cache_clear()  # as in another process
-    named = f"made with the encoder {mine.encoder.fingerprint}, this one is [0-9a-f]+:"
+    chroma._encoder.cache_clear()  # as in another process
+    named = f"created with the encoder {mine.encoder.fingerprint}, this one is [0-9a-f]+;"
     with pytest.raises((ValueError, FingerprintError), match=named):
         client.get_collection("notes").query(query_texts=SOME)
 

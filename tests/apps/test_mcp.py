@@ -119,7 +119,7 @@ def test_http_serves_this_machine_alone_and_a_port_in_use_is_said(run: Runner, f
             refused = post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=evil)
             assert refused.status_code in (403, 421)
             port = address.split(":")[2].split("/")[0]
-            assert_refused(run("mcp", folder, "--port", port), "another program listens there")
+            assert_refused(run("mcp", folder, "--port", port), "another program is using this port")
         finally:
             process.terminate()
             assert process.stderr.read() == b""

@@ -43,12 +43,12 @@ def encoder() -> SentenceEncoder:
 def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) -> None:
     code, out, err = run("notes", folder, "À quelle heure part le train ?", "-k", 1)
     assert (code, out.split("\t")[1:]) == (0, ["trip.md:3", TRIP, "trip\n"])
-    assert err == f"Indexed 4 files, 4 passages in {folder / INDEX}; new, changed or gone: 4.\n"
+    assert err == f"Indexed 4 files, 4 passages in {folder / INDEX}; new, changed or deleted: 4.\n"
     out, err = run("notes", folder, "XK-42", "--json", "--k", 1)[1:]
     assert err == "" and json.loads(out).items() >= {"file": "work/server.html", "line": 1}.items()
     code, out, err = run("notes", folder, "fiscal policy of Portugal", "-k", 1, "--json")
-    assert err.startswith("Nothing is really close to that: the best score is ") and not json.loads(out)["close"]
-    assert_refused(run("notes", folder, "XK-42", "--least", 9), "no passage has a score of 9.0 or more; give a lower")
+    assert err.startswith("No close match: best score ") and not json.loads(out)["close"]
+    assert_refused(run("notes", folder, "XK-42", "--least", 9), "no passage has a score of 9.0 or more; use a lower")
     assert "-- QUERY" in run("notes", folder, "-5")[2]
     with mock.patch("sys.stdout.isatty", return_value=True):
         out = run("notes", folder, "when does the train leave?", "-k", 1, "--no-update")[1]
@@ -116,23 +116,23 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
     code, out, err = run("notes", folder, "Katze", "--max-bytes", 4000, "-k", 99)
     assert code == 0 and "cat.txt:1" in out and "secret" not in out and "link" not in out
     lines = [line for line in err.splitlines() if not line.startswith("Warning: 1 of 5")]  # of the Persian name
-    assert len(lines) == 5 and lines[3].endswith("new, changed or gone: 5.")
-    assert lines[4] == "Passed over, not notes: 1 .png."
+    assert len(lines) == 5 and lines[3].endswith("new, changed or deleted: 5.")
+    assert lines[4] == "Ignored, not notes: 1 .png."
     assert lines[:3] == [
-        f"Skipped: '{folder}/odd\\udcff.txt': its name has control characters, or is not Unicode; rename it",
-        f"Skipped: {folder}/binary.txt: holds binary data, not text",
-        f"Skipped: {folder}/large.txt: 5,000 bytes, more than the 4,000 of --max-bytes",
+        f"Skipped: '{folder}/odd\\udcff.txt': its name has control characters or is not Unicode; rename it",
+        f"Skipped: {folder}/binary.txt: contains binary data, not text",
+        f"Skipped: {folder}/large.txt: 5,000 bytes, more than --max-bytes 4,000",
     ]
     err = run("notes", folder, "Katze", "--max-bytes", 4000)[2]  # counted, where something is asked
-    assert err == "Skipped: 3 .txt; xsent notes without a query names them.\n"
+    assert err == "Skipped: 3 .txt; run xsent notes without a query to list them.\n"
     lines = run("notes", folder, "--max-bytes", 4000)[2].splitlines()
-    assert len(lines) == 5 and lines[4].startswith("Passed over")  # named again
-    assert lines[3].startswith("Indexed 5 files, ") and lines[3].endswith("new, changed or gone: 0.")
+    assert len(lines) == 5 and lines[4].startswith("Ignored")  # named again
+    assert lines[3].startswith("Indexed 5 files, ") and lines[3].endswith("new, changed or deleted: 0.")
     (folder / "two.txt").write_bytes(b"\0")
     lines = run("notes", folder, "Katze", "--max-bytes", 4000)[2].splitlines()
     assert lines == [
-        f"Skipped: {folder}/two.txt: holds binary data, not text",  # the new one
-        "Skipped: 3 .txt; xsent notes without a query names all.",
+        f"Skipped: {folder}/two.txt: contains binary data, not text",  # the new one
+        "Skipped: 3 .txt; run xsent notes without a query to list all.",
     ]
     (folder / "binary.txt").write_text("The bees fly.")
     assert "binary.txt:1" in run("notes", folder, "Where do bees fly?", "-k", 1)[1]
@@ -145,9 +145,7 @@ def test_a_file_that_breaks_its_reader_is_named_and_the_rest_is_indexed(
     (folder / "a.org").write_text("* Trip")
     code, out, err = run("notes", folder, "Katze", "-k", 1)
     assert code == 0 and "cat.txt:1" in out
-    assert err.startswith(
-        f"Skipped: {folder}/a.org: takes more memory than there is; save the text in parts\nIndexed 4 "
-    )
+    assert err.startswith(f"Skipped: {folder}/a.org: not enough memory to read it; save the text in parts\nIndexed 4 ")
 
 
 def test_a_missing_splitter_is_named_once(run: Runner, folder: Path) -> None:
@@ -165,7 +163,7 @@ def test_pages_without_text_are_named_once(run: Runner, folder: Path) -> None:
     for number in range(9):
         (folder / f"{number}.md").write_bytes(b"\0")
     lines = run("notes", folder, "cat")[2].splitlines()
-    assert len(lines) == 10 and lines[8] == "Skipped: 1 .md, 1 .pdf; xsent notes without a query names all."
+    assert len(lines) == 10 and lines[8] == "Skipped: 1 .md, 1 .pdf; run xsent notes without a query to list all."
     lines = run("notes", folder)[2].splitlines()
     assert len(lines) == 10 and "scan" not in "".join(lines)
     (folder / "scan.pdf").write_bytes(pdf("", ""))
@@ -187,28 +185,31 @@ def test_notes_may_be_clean_and_their_index_elsewhere(run: Runner, folder: Path,
     assert run(*call, "--clean")[0] == run(*call)[0] == 0
     assert file_names(folder) == {"trip.md", "cat.txt", "work"}
     (folder / "new.txt").write_text("Anna sees Boris.")
-    assert_refused(run(*call), "has vectors of cleaned texts: give --clean, or build the index again")
+    assert_refused(run(*call), "has vectors of cleaned texts: add --clean, or build the index again")
     assert run(*call, "--clean")[0] == 0
 
 
 def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, tmp_path: Path) -> None:
     assert_refused(run("notes", tmp_path / "none", "cat"), "none: not a folder; expected one with notes")
     assert_refused(run("notes", folder, " "), "the query is empty; ask for something")
-    assert_refused(run("notes", folder, "cat", "--no-update"), f"{INDEX}: no index yet; leave --no-update away")
+    assert_refused(run("notes", folder, "cat", "--no-update"), f"{INDEX}: no index yet; run again without --no-update")
     assert run("notes", folder, "cat", "--watch")[0] == 2
     assert run("notes", folder)[0] == 0
     refused = run("notes", folder, "cat", "--model", mini_bundle)
     assert_refused(refused, "use the model of the index, or build the index again; --force rebuilds it")
     assert run("notes", folder, "cat", "--model", mini_bundle, "--force")[0] == 0
     (folder / "letter").mkdir()
-    assert_refused(run("notes", folder / "letter", "cat"), "letter: no text in it; notes end in .txt, .text, .md")
+    assert_refused(
+        run("notes", folder / "letter", "cat"),
+        "letter: contains no notes with text; expected files that end in .txt, .text, .md",
+    )
     for options in ([], ["--force"], ["cat"]):
         refused = run("notes", folder, "--index", folder / "cat.txt", *options)
         assert_refused(refused, "cat.txt: not an index, so it is not replaced; choose another name\n")
     assert_refused(run("notes", folder, "--index", folder / "work"), "work: not an index")
     assert run("index", folder / "cat.txt", tmp_path / "lines")[0] == 0
     refused = run("notes", folder, "--index", tmp_path / "lines")
-    assert_refused(refused, "an index of lines, as xsent index makes; name another --index")
+    assert_refused(refused, "an index of lines, from xsent index; choose another --index")
 
 
 def test_what_is_there_is_searched_while_another_process_updates(run: Runner, folder: Path) -> None:
@@ -235,7 +236,7 @@ def test_watching_follows_the_folder_until_it_is_interrupted(folder: Path, mini_
         return set(SearchIndex(index).documents()) if index.is_dir() and any(index.glob("vectors*")) else set()
 
     assert process.stderr
-    assert process.stderr.readline().endswith(b"new, changed or gone: 4.\n")
+    assert process.stderr.readline().endswith(b"new, changed or deleted: 4.\n")
     assert process.stderr.readline() == b"Watching 4 files; Ctrl-C stops.\n" and known() == set(FILES)
     (folder / "new.txt").write_text("Anna sees Boris.")  # the watch may begin a little later
     assert until(lambda: "new.txt" in known())

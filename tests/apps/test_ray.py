@@ -70,4 +70,4 @@ def test_an_error_of_a_worker_keeps_the_other_parts(texts: Path, tmp_path: Path,
 
 
 def test_a_folder_without_texts_is_refused(tmp_path: Path) -> None:
-    raises(DataError, "no file there", encode_folder, tmp_path, tmp_path / "vectors")
+    raises(DataError, "contains no files", encode_folder, tmp_path, tmp_path / "vectors")

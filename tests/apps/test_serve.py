@@ -143,19 +143,23 @@ BAD = {
     "a list": (EMBED, [], "expected an object with model, input, "),
     "nothing": (EMBED, {}, "input: Field required"),
     "none": (EMBED, {"input": []}, "input: expected a text, or a list of at least one"),
-    "tokens": (EMBED, {"input": [1, 2]}, "input: tokens of another model's vocabulary mean nothing to this one"),
+    "tokens": (EMBED, {"input": [1, 2]}, "input: tokens of another model's vocabulary are meaningless to this one"),
     "null in it": (EMBED, {"input": ["Anna", None]}, "input[1]: Input should be a valid string"),
-    "empty": (EMBED, {"input": ["Anna", " "]}, "input[1] has no text in it"),
+    "empty": (EMBED, {"input": ["Anna", " "]}, "input[1] is empty; omit it"),
     "too long": (EMBED, {"input": ["Anna"] * 20 + [LONG], "on_long": "error"}, "input[20] has"),
     "too long to split": (EMBED, {"input": LONG * 5}, "at most 500 fit; shorten it"),
     "too many": (EMBED, {"input": ["Anna"] * 41}, "41 texts; at most 40 in one request"),
-    "a misspelt field": ("/search", {"query": "Anna", "K": 8}, "K: there is no such field; there are model,"),
+    "a misspelt field": ("/search", {"query": "Anna", "K": 8}, "K: unknown field; known fields: model,"),
     "no such format": (EMBED, {"input": "Anna", "encoding_format": "int8"}, "'float' or 'base64'"),
-    "untrained": (EMBED, {"input": "Anna", "dimensions": 33}, "33 is none of those that this model was trained for"),
+    "untrained": (EMBED, {"input": "Anna", "dimensions": 33}, "33 is not among those that this model was trained for"),
     "which head": ("/classify", {"input": "Anna"}, "head: name one of topics, two"),
     "texts for pairs": ("/classify", {"input": "Anna", "head": "two"}, "the head 'two' takes a list of pairs"),
     "pairs for texts": ("/classify", {"input": [["a", "b"]], "head": "topics"}, "takes a text or a list of texts"),
-    "too many hits": ("/search", {"query": ["Anna", "Boris"], "k": 21}, "42 hits of all queries together; at most 40"),
+    "too many hits": (
+        "/search",
+        {"query": ["Anna", "Boris"], "k": 21},
+        "42 hits in total over all queries; at most 40",
+    ),
 }
 
 
@@ -176,7 +180,11 @@ def test_fields_of_other_servers_and_null_do_no_harm(client: TestClient) -> None
 def test_what_is_not_there_is_named(client: TestClient, encoder: SentenceEncoder, made: Path) -> None:
     refused(client.get("/v1/chat"), 404, "GET /v1/chat: Not Found")
     packed = {"Content-Encoding": "gzip"}
-    refused(client.post(EMBED, content=gzip.compress(b"{}"), headers=packed), 415, "a body in gzip; send it as it is")
+    refused(
+        client.post(EMBED, content=gzip.compress(b"{}"), headers=packed),
+        415,
+        "the body is encoded as gzip; send it without",
+    )
     refused(client.post(EMBED, json={"input": "Anna", "model": "gpt"}), 404, "no model 'gpt' here, only default, mini")
     refused(client.post("/classify", json={"input": "Anna", "head": "x"}), 404, "no head 'x', only topics, two")
     without = TestClient(create_app(encoder))
@@ -265,12 +273,12 @@ def test_a_full_queue_says_so_and_clears(mini_bundle: Path, caplog: pytest.LogCa
         first = pool.submit(ask)
         held.begun.acquire()
         second = ask()
-        refused(second, 503, "1 at once are all that this server takes; try again soon")
+        refused(second, 503, "this server is at its limit of 1 requests; try again soon")
         assert second.headers["Retry-After"] == "1" and client.get("/health").status_code == 200
         assert ask().status_code == 503
         held.go.set()
         assert first.result().status_code == ask().status_code == 200
-    full = "all 1 places are taken: more requests get 503; --queue makes room"
+    full = "all 1 places are taken; further requests get 503 (raise --queue to let more wait)"
     assert [record.getMessage() for record in caplog.records] == [full]  # not once for each
 
 
@@ -300,10 +308,10 @@ def test_nobody_waits_for_ever(mini_bundle: Path, monkeypatch: pytest.MonkeyPatc
             await create_app(held)(*given)
 
     sent = asked(stopped)
-    assert (sent[0]["status"], b"this server was stopped before it was done" in sent[1]["body"]) == (503, True)
+    assert (sent[0]["status"], b"this server was stopped before the request was done" in sent[1]["body"]) == (503, True)
     monkeypatch.setattr(requests, "BODY_SECONDS", 0)
     sent = asked(create_app(held))  # nothing comes
-    assert (sent[0]["status"], b"did not come within 0 seconds" in sent[1]["body"]) == (408, True)
+    assert (sent[0]["status"], b"did not arrive within 0 seconds" in sent[1]["body"]) == (408, True)
 
 
 def asked(app: ASGIApp, *messages: dict[str, Any]) -> list[Any]:
@@ -339,7 +347,7 @@ def test_failures_are_for_the_log(
     for error in (DataError("/secret: damaged"), OSError(5, "gone", "/secret"), RuntimeError("a bug in /secret")):
         monkeypatch.setattr(index, "search", lambda *_, **__: (_ for _ in ()).throw(error))  # noqa: B023
         answer = client.post("/search", json={"query": "Anna"})
-        refused(answer, 500, "its log says why")
+        refused(answer, 500, "the server's log has the details")
         assert "secret" not in answer.text
     assert [record.getMessage()[:7] for record in caplog.records] == ["/secret", "[Errno "]
 
@@ -363,9 +371,9 @@ def test_an_index_is_read_again_once_it_has_changed(
         assert not any(pool.map(found, range(20)))
         shutil.rmtree(place)
         assert not any(pool.map(found, range(3)))  # from the files that are open
-        problem = f"{place}: no such folder; make one with xsent index"
+        problem = f"{place}: no such folder; create one with xsent index"
         assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-            f"the index as it was before is searched: {problem}"
+            f"could not reload the changed index; still searching the previous one: {problem}"
         ]
         build_index(place, ENGLISH, encoder)
         assert found()
@@ -411,20 +419,22 @@ def test_what_cannot_be_served_is_one_line(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert_refused(run("serve", "--port", port), f"127.0.0.1, port {port}: another program listens there; choose")
+        assert_refused(
+            run("serve", "--port", port), f"127.0.0.1, port {port}: another program is using this port; choose"
+        )
     with listen("127.0.0.1", 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP  # else asyncio lets every answer wait 40 ms
     free = ["serve", "--port", 0, "--model", mini_bundle]
     assert_refused(run(*free, "--allow-origin", "*"), "lets every web page read the answers; set XSENT_API_KEY")
     for origin in ("https://a.b/", "https://A.b"):  # browsers send small letters
-        assert_refused(run(*free, "--allow-origin", origin), "expected SCHEME://NAME[:PORT] in small letters, as in h")
+        assert_refused(run(*free, "--allow-origin", origin), "expected SCHEME://NAME[:PORT] in lower case, such as h")
     for host in ("http://pi", "::1"):
-        assert_refused(run(*free, "--allow-host", host), "expected a name, as in pi.local")
+        assert_refused(run(*free, "--allow-host", host), "expected a name, such as pi.local")
     assert_refused(run("serve", "--host", "no.such.host.invalid"), "no.such.host.invalid, port 8000: ")
     head = made / "topics.npz"
     assert_refused(run(*free, "--head", head, "--head", head), "NAME=PATH, with another name for each")
     assert_refused(run(*free, "--head", tmp_path / "no.npz"), "no.json: missing; a head is two files")
-    assert_refused(run(*free, "--index", f"notes={tmp_path}"), "not an index; make one with xsent index")
+    assert_refused(run(*free, "--index", f"notes={tmp_path}"), "not an index; create one with xsent index")
     key = tmp_path / "key"
     assert_refused(run(*free, "--api-key-file", key), "key: No such file or directory")
     key.write_text("two words\n")

@@ -102,7 +102,7 @@ def test_a_body_that_does_not_come_loses_its_place_to_one_that_does(crowded: str
         assert comes_true(lambda: "xsent_requests_inside 1.0" in get(f"{crowded}/metrics").text)
         assert post(f"{crowded}{EMBED}", json={"input": "Anna"}).status_code == 200
         answer = slow.recv(2**16)
-        assert answer.startswith(b"HTTP/1.1 503") and b"before its body had come; try again soon" in answer
+        assert answer.startswith(b"HTTP/1.1 503") and b"before its body arrived; try again soon" in answer
     with ExitStack() as stack:
         for _ in range(3 * PLACES):
             stack.enter_context(connect(crowded, POST))

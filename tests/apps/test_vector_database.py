@@ -35,10 +35,10 @@ def test_the_nearest_is_found_with_an_index_and_without(
 
 def test_what_cannot_be_filled_or_asked(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
     pq.write_table(pa.table({"vector": [[1.0]]}), tmp_path / "theirs.parquet")
-    raises(DataError, "its metadata names no encoder", fill, tmp_path / "theirs.parquet", tmp_path / "db")
+    raises(DataError, "its metadata does not name an encoder", fill, tmp_path / "theirs.parquet", tmp_path / "db")
     lines = write_lines(tmp_path / "a.txt", TEXTS)
     command = ["encode", lines, "--output", tmp_path / "a.parquet", "--model", mini_bundle, "--precision", "int8"]
     assert run(*command)[0] == 0
-    raises(DataError, "holds int8, which LanceDB does not compare", fill, tmp_path / "a.parquet", tmp_path / "db")
+    raises(DataError, "contains int8, which LanceDB cannot compare", fill, tmp_path / "a.parquet", tmp_path / "db")
     raises(DataError, "no such database", VectorDatabase, tmp_path / "db", SentenceEncoder(mini_bundle))
     assert not (tmp_path / "db").exists()

@@ -152,7 +152,7 @@ def test_what_cannot_be_served_is_said_in_one_line(run: Runner, mini_bundle: Pat
     assert_refused(run("web", "--model", tmp_path / "none"), "no such folder")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        taken = f"127.0.0.1, port {port}: another program listens there; choose another --port"
+        taken = f"127.0.0.1, port {port}: another program is using this port; choose another --port"
         assert_refused(run("web", "--model", mini_bundle, "--port", port), taken)
 
 

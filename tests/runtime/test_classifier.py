@@ -130,7 +130,7 @@ def test_what_cannot_be_fitted() -> None:
         ({"labels": ["a", "a", "a", "a"]}, ValueError, "all examples are labelled 'a'; expected at least two"),
         ({"labels": ["a", "a", "a", "b"]}, ValueError, "only one example is labelled 'b'"),
         ({"labels": ["a", "b"]}, ValueError, "2 labels for 4 vectors"),
-        ({"labels": ["a", "unknown"] * 2}, ValueError, "the label 'unknown' is the answer where no label fits"),
+        ({"labels": ["a", "unknown"] * 2}, ValueError, "the label 'unknown' is reserved for texts that no label fits"),
         ({"labels": [1, 1, 2, 2]}, TypeError, "label 1 must be a str"),
         ({"vectors": np.empty((0, DIM)), "labels": []}, ValueError, "no examples"),
         ({"vectors": ["a text"] * 4}, TypeError, "encode texts first"),
@@ -272,7 +272,7 @@ def test_the_optimum_is_that_of_scikit_learn(l2: float, balanced: bool) -> None:
 
 def test_few_steps_are_told_and_few_predictions_prove_little(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logistic, "_ITERATIONS", 2)
-    with pytest.warns(RuntimeWarning, match="not at its optimum after 2 steps"):
+    with pytest.warns(RuntimeWarning, match="did not converge in 2 steps"):
         fit_logistic(*clouds(), l2=0.001)
     # By Laplace's rule 1 of 6 examples counts half for each class: the probability is 11/12.
     scores = np.array([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])

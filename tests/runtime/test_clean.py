@@ -58,7 +58,7 @@ def test_odd_marks_do_no_harm() -> None:
 def test_an_index_remembers_that_its_texts_are_clean(run: Runner, tmp_path: Path) -> None:
     text, index = tmp_path / "mails.txt", tmp_path / "mails.index"
     text.write_text(f"> > <p>{TEXT}</p>\nThe cat sleeps.\n")
-    for first, second, remedy in (("--clean", "--force", "give --clean"), ("--force", "--clean", "leave --clean out")):
+    for first, second, remedy in (("--clean", "--force", "add --clean"), ("--force", "--clean", "omit --clean")):
         assert run("index", text, index, first)[0] == 0
         assert_refused(run("index", text, index, "--add", *{second} - {"--force"}), remedy)
         assert run("index", text, index, "--add", *{first} - {"--force"})[0] == 0

@@ -54,7 +54,7 @@ def test_fit(run: Runner, folder: Path) -> None:
     rows = [line.replace("\t", ",") for line in train.read_text().splitlines()]
     table = write_lines(folder / "labelled.csv", ["topic,text", *rows, ",Nobody knows.", "money, "])
     code, out, err = run(*fit, table, folder / "e.npz", "--columns", "topic,text")
-    assert (code, err) == (0, "Warning: 2 of 14 rows have no label or no text; they are skipped\n")
+    assert (code, err) == (0, "Warning: 2 of 14 rows have no label or no text and are skipped\n")
     assert "3 labels from 12 examples" in out
 
 

@@ -119,7 +119,7 @@ def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Pa
         (["--trg-vectors", other], both),
         (["--src-vectors", ours, "--trg-vectors", other], both),
         (["--src-vectors", short], "5 vectors for 6 lines"),
-        (["--src-vectors", ours, "--trg-vectors", half], "float32 of 384 dimensions, .* float16 of 384: encode both"),
+        (["--src-vectors", ours, "--trg-vectors", half], "float32 of 384 dimensions, .* float16 of 384; encode both"),
         (["--src-vectors", bits, "--trg-vectors", ours], "binary vectors have no cosines"),
     ):
         assert_refused(run("mine", src, trg, *given), message)

@@ -61,7 +61,7 @@ def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: 
     index = tmp_path / "x.index"
     lines = "".join(f"Anna sees Boris {number} times.\n" for number in range(count)).encode()
     begun = lambda: index.exists() and IndexDatabase(index).state().lines  # noqa: E731
-    message = b"What was indexed is kept; the same command with --resume continues.\n" if kept else b""
+    message = b"Indexed lines are kept; run the same command with --resume to continue.\n" if kept else b""
     often = f"{OFFLINE}; from xsent.search import lines, writer; writer.SAVE_EVERY = lines._BLOCK_LINES = 100"
     once = begun if kept else index.exists
     ended = interrupt("index", "-", index, "--model", mini_bundle, lines=lines, once=once, before=often)
@@ -74,7 +74,7 @@ def test_what_is_there_is_added_to_but_not_replaced(run: Runner, made: Path, not
     assert_refused(run(*arguments), f"{made}: exists; --force replaces it, --add adds to it")
     for options in (["--resume"], ["--add", "--resume"]):
         code, out, err = run(*arguments, *options)
-        assert (code, out) == (0, "") and f"{made}: complete, there is nothing to resume\n" in err
+        assert (code, out) == (0, "") and f"{made}: already complete; there is nothing to resume\n" in err
     assert run(*arguments, "--force")[0] == 0
     notes.write_text("Henry and Irina\n")
     assert run(*arguments, "--add")[0] == 0
@@ -96,9 +96,9 @@ def test_options_of_words_and_scores_and_a_query_with_a_dash(run: Runner, made: 
 
 def test_another_model_and_no_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:
     model, folder = ("--model", mini_bundle), made.parent
-    makes = f"{made} has vectors of {SentenceEncoder(mini_bundle).fingerprint}, the model makes "
+    makes = f"{made} has vectors of {SentenceEncoder(mini_bundle).fingerprint}, the model is "
     assert_refused(run("search", made, "Anna"), makes)
-    assert_refused(run("search", folder, "Anna", *model), f"{folder}: not an index; make one with xsent index")
+    assert_refused(run("search", folder, "Anna", *model), f"{folder}: not an index; create one with xsent index")
 
 
 def test_that_nothing_is_close_is_said_of_each_query(run: Runner, tmp_path: Path) -> None:
@@ -106,6 +106,6 @@ def test_that_nothing_is_close_is_said_of_each_query(run: Runner, tmp_path: Path
     run("index", tmp_path / "soup.txt", tmp_path / "index")
     code, out, err = run("search", tmp_path / "index", "quarterly tax return", "--json")
     assert (code, json.loads(out.splitlines()[0])["close"]) == (0, False)
-    assert err.startswith("Nothing is really close to that: the best score is ")
+    assert err.startswith("No close match: best score ")
     err = run("search", tmp_path / "index", "-", stdin="salt in soup\nquarterly tax return\n")[2]
-    assert err.startswith("Query 2: Nothing is really close") and err.count("\n") == 1
+    assert err.startswith("Query 2: No close match") and err.count("\n") == 1

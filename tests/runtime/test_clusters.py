@@ -41,8 +41,8 @@ def test_small_groups_strangers_and_zero_vectors_belong_to_none() -> None:
     assert cluster(vectors, smallest=3).labels.tolist()[38:] == [1, 1, 2, 2, 2, -1]
     found = cluster(around(6000, 3000, 1000))
     assert found.labels.tolist() == [0] * 6000 + [1] * 3000 + [2] * 1000
-    raises(ValueError, "number = 4 must lie between 1 and 3", cluster, np.eye(3), 4)
-    raises(ValueError, "threshold = 2 must lie between -1 and 1", cluster, np.eye(3), threshold=2)
+    raises(ValueError, "number = 4 must be between 1 and 3", cluster, np.eye(3), 4)
+    raises(ValueError, "threshold = 2 must be between -1 and 1", cluster, np.eye(3), threshold=2)
 
 
 # One text in each of three languages.
@@ -72,7 +72,7 @@ def test_clusters_follow_the_topic_where_texts_tell_the_language(number: int | N
     vectors, texts, topics = in_languages(same, same, same)
     assert len({*zip(cluster(vectors, 3).labels.tolist(), texts, strict=True)}) == 3  # clusters are languages
     assert cluster(vectors, number, texts=texts).labels.tolist() == topics
-    raises(ValueError, "2 texts for 270 vectors; expected one for each", cluster, vectors, texts=texts[:2])
+    raises(ValueError, "2 texts for 270 vectors; expected one per vector", cluster, vectors, texts=texts[:2])
     rest = without_background(vectors, texts)
     same_topic = np.equal.outer(topics, topics)
     assert (rest @ rest.T)[same_topic].min() > 0.5 > 0.2 > (rest @ rest.T)[~same_topic].max()

@@ -99,7 +99,7 @@ def test_what_a_bundle_lacks_is_one_line(deep_bundle: Path, mini_bundle: Path) -
     message = rf"{mini_bundle}: has depth 2 alone; layers=4 is not among them$"
     raises(BundleError, message, SentenceEncoder, mini_bundle, layers=4)
     raises(TypeError, "layers = '1' must be a whole number", SentenceEncoder, deep_bundle, layers="1")
-    message = f"{mini_bundle} has no other model's space; leave it out"
+    message = f"{mini_bundle} cannot map into another model's space; omit it"
     raises(ValueError, message, SentenceEncoder(mini_bundle).encode, "Anna", space=SPACE)
 
 
@@ -132,8 +132,8 @@ def test_a_manifest_that_cannot_be(bundle: Path) -> None:
         ({"depths": []}, "do not ascend"),
         ({"depths": [0, 1.5, 2]}, "'depths' is of type float"),
         ({"spaces": ["other"]}, "no matrix of 32 x 32 numbers for the space other"),
-        ({"spaces": ["v1.5"]}, "spaces: 'v1.5' can be no name; expected letters"),
-        ({"spaces": ["a@b"]}, "can be no name"),
+        ({"spaces": ["v1.5"]}, "spaces: 'v1.5' is not a valid name; expected only letters"),
+        ({"spaces": ["a@b"]}, "is not a valid name"),
         ({"depths": [0, 2]}, "fingerprint"),
         ({"spaces": []}, "fingerprint"),
     ]:
@@ -192,7 +192,7 @@ def test_openvino_has_all_layers_alone(deep_checkpoint: Path, tmp_path: Path) ->
     pytest.importorskip("openvino")
     bundle = export(deep_checkpoint, tmp_path / "out", ExportOptions("openvino", "float32", **FEW)).path
     verify(bundle, "openvino")
-    with pytest.raises(BackendError, match="has all 2 layers alone; leave layers=1 out"):
+    with pytest.raises(BackendError, match="supports only the full 2 layers; omit layers=1"):
         SentenceEncoder(bundle, layers=1, backend="openvino")
 
 
@@ -275,14 +275,14 @@ ENGLISH, GERMAN = sentences("en"), sentences("de")
 
 def test_an_index_is_searched_by_any_depth_and_keeps_to_its_own(deep_bundle: Path, tmp_path: Path) -> None:
     whole, shallow = (SentenceEncoder(deep_bundle, layers=layers, threads=1) for layers in (2, 1))
-    for made, other, advice in ((whole, shallow, "leave --layers 1 out"), (shallow, whole, "give --layers 1")):
+    for made, other, advice in ((whole, shallow, "omit --layers 1"), (shallow, whole, "add --layers 1")):
         lines, notes = (tmp_path / f"{kind} {made.layers}" for kind in ("lines", "notes"))
         build_index(lines, ENGLISH, made)
         update_index(notes, [], made)
         hits = SearchIndex(lines).search(other, ENGLISH[:3], 1, words=False)
         cosines = (made.encode(ENGLISH) @ other.encode(ENGLISH[:3]).T).max(axis=0)
         assert [hit.score for (hit,) in hits] == pytest.approx(cosines, abs=1e-3)
-        both = f"has vectors of {made.fingerprint}, the model makes {other.fingerprint}: an index keeps to one depth"
+        both = f"has vectors of {made.fingerprint}, the model is {other.fingerprint}; an index has one depth"
         raises(FingerprintError, f"{both}, {advice}, or build the index again$", extend_index, lines, ["Anna"], other)
         new = [Document("a", "1", [(1, "Anna")])]
         raises(FingerprintError, f"{both}, {advice}", update_index, notes, new, other)
@@ -315,8 +315,8 @@ def test_commands_with_vectors_of_two_depths_and_spaces(
     notes = [json.loads(Path(f"{path}.json").read_bytes())["fingerprint"] for path in made.values()]
     name = SentenceEncoder(deep_bundle).fingerprint
     assert notes == [name, f"{name}.1", f"{name}@{SPACE}", f"{name}@{SPACE}.1"]
-    assert_refused(run(*mine, made["both"]), f"has vectors of {name}@{SPACE}.1, the model makes {name}; --model")
-    assert_refused(run(*mine, made["all"], "--src-vectors", made["their"]), f"{name}@{SPACE}, .* of {name}: use one")
+    assert_refused(run(*mine, made["both"]), f"has vectors of {name}@{SPACE}.1, the model is {name}; use --model")
+    assert_refused(run(*mine, made["all"], "--src-vectors", made["their"]), f"{name}@{SPACE}, .* of {name}; use one")
     encoded = SentenceEncoder(deep_bundle, layers=1).encode(GERMAN[::4], space=SPACE)
     assert np.array_equal(np.load(made["both"]), encoded)
     monkeypatch.setattr(vector_output, "STEP", 2)
@@ -354,8 +354,10 @@ def test_what_a_model_lacks_is_one_line(run: Runner, deep_bundle: Path, mini_che
         if place in (1, 2, 3, 12):
             assert_refused(run(*command, *given, "--space", "other"), f"space = 'other' must be one of {SPACE}")
     assert not (tmp_path / "new").exists() and not head.exists()
-    assert_refused(run("encode", text, "--model", deep_bundle, "--space", SPACE, "--truncate-dim", 8), "leave one out")
-    assert_refused(run("similarity", "a", "b", "--model", mini_checkpoint, "--layers", 1), "no bundle, and only those")
+    assert_refused(run("encode", text, "--model", deep_bundle, "--space", SPACE, "--truncate-dim", 8), "omit one")
+    assert_refused(
+        run("similarity", "a", "b", "--model", mini_checkpoint, "--layers", 1), "not a bundle, and only bundles"
+    )
 
 
 def test_commands_run_as_many_layers_as_asked(run: Runner, deep_bundle: Path, tmp_path: Path) -> None:
@@ -363,13 +365,13 @@ def test_commands_run_as_many_layers_as_asked(run: Runner, deep_bundle: Path, tm
     options = ("--model", deep_bundle, "--space", SPACE)
     assert run("index", text, index, *options)[0] == 0 == run("index", text, index, "--add", *options)[0]
     name = SentenceEncoder(deep_bundle).fingerprint
-    message = f"has vectors of {name}@{SPACE}, the model makes {name}: use the model of the index and"
+    message = f"has vectors of {name}@{SPACE}, the model is {name}; use the model of the index and"
     for command in (("search", index, "Anna"), ("index", text, index, "--add")):
         assert_refused(run(*command, "--model", deep_bundle), message)
     assert run("search", index, ENGLISH[2], *options, "-k", 1, "--no-words")[1].startswith("1.0000\t3\t")
     out = run("search", index, ENGLISH[2], *options, "-k", 1, "--layers", 1, "--json")[1]
     assert json.loads(out.splitlines()[0])["score"] < 0.9999
-    assert_refused(run("index", text, index, "--add", *options, "--layers", 1), "leave --layers 1 out, or build")
+    assert_refused(run("index", text, index, "--add", *options, "--layers", 1), "omit --layers 1, or build")
     cosine = float(run("similarity", *ENGLISH[:2], "--model", deep_bundle, "--layers", 0)[1])
     left, right = SentenceEncoder(deep_bundle, layers=0).encode(ENGLISH[:2])
     assert cosine == pytest.approx(left @ right, abs=1e-4)
@@ -394,6 +396,6 @@ def test_a_bundle_that_lies_in_a_space_is_not_mapped(mini_bundle: Path, tmp_path
     for name in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
         assert np.array_equal(encoder.encode(ENGLISH[:2], space=name), encoder.encode(ENGLISH[:2]))
         assert encoder.fingerprint_of(name) == encoder.fingerprint
-        with pytest.raises(ValueError, match="truncate_dim = 8 cuts no vector of another model's space"):
+        with pytest.raises(ValueError, match="truncate_dim = 8 cannot be combined with space"):
             encoder.encode("Anna", space=name, truncate_dim=8)
     raises(ValueError, r"space = 'other' must be one of all-MiniLM-L6-v2$", encoder.encode, "Anna", space="other")

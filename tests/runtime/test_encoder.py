@@ -114,7 +114,7 @@ def test_columns_of_tables(encoder: SentenceEncoder) -> None:
     for column in (frame["text"], arrow.array(SENTENCES[:2]), arrow.table({"text": SENTENCES[:2]})["text"]):
         assert np.array_equal(encoder.encode(column), expected)
     for table in (frame, arrow.table({"id": [1], "text": ["Anna"]})):
-        raises(TypeError, "give the column with the texts, one of id, text", encoder.encode, table)
+        raises(TypeError, "pass the column with the texts, one of id, text", encoder.encode, table)
     raises(TypeError, r"sentence 2 .*a missing value", encoder.encode, pandas.Series(["Anna", pandas.NA], dtype=object))
 
 
@@ -187,4 +187,4 @@ def test_an_encoder_travels_to_another_process_as_its_path(deep_bundle: Path, tm
     assert np.array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
     shutil.rmtree(folder)
     folder.symlink_to(builtin_path())
-    raises(FingerprintError, f"the encoder that was pickled {encoder.fingerprint}; put the same", pickle.loads, packed)
+    raises(FingerprintError, f"the pickled encoder had {encoder.fingerprint}; put the same", pickle.loads, packed)

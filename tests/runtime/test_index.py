@@ -72,7 +72,7 @@ def database(folder: Path) -> Path:
 
 
 ENDLESS = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT"
-NOT_OURS = r"\.db: damaged \(its tables are not those of an index\)"
+NOT_OURS = r"\.db: damaged \(it does not have the tables of an index\)"
 SQL = {
     "PRAGMA user_version = 8": "version 8, this xsent reads 7; upgrade xsent",
     "PRAGMA user_version = 3": "version 3, this xsent reads 7; build the index again",
@@ -88,18 +88,18 @@ SQL = {
     "DELETE FROM passages WHERE row = 3": "damaged .passages are missing",
     "UPDATE passages SET text = 'x'": "row .* is not what it was",
     "UPDATE passages SET line = line + 1": "row .* is not what it was",
-    "UPDATE passages SET line = 'x'": "a column holds what it never should",
-    "UPDATE state SET rows = 'many'": "a column holds what it never should",
-    "UPDATE state SET rows = 1000000000000": "its rows are not the 1,000,000,000,000 that it says",
-    "UPDATE state SET rows = 5": "its rows are not the 5 that it says",
-    "UPDATE state SET rows = 1 << 30; INSERT INTO removed VALUES (43, 1 << 30), (44, 1 << 30)": "its rows are not the",
-    "UPDATE state SET rows = 1 << 30; UPDATE passages SET row = (1 << 30) - 1 WHERE row = 42": "its rows are not the",
+    "UPDATE passages SET line = 'x'": "unexpected value in a column",
+    "UPDATE state SET rows = 'many'": "unexpected value in a column",
+    "UPDATE state SET rows = 1000000000000": "it does not have the 1,000,000,000,000 rows of its state",
+    "UPDATE state SET rows = 5": "it does not have the 5 rows of its state",
+    "UPDATE state SET rows = 1 << 30; INSERT INTO removed VALUES (43, 1 << 30), (44, 1 << 30)": "it does not have the",
+    "UPDATE state SET rows = 1 << 30; UPDATE passages SET row = (1 << 30) - 1 WHERE row = 42": "it does not have the",
     "UPDATE state SET dim = 0": "no dimension",
     "DELETE FROM state": "it has 0 states",
 }
 DAMAGE: list[tuple[Callable[[Path], object], str]] = [
-    (shutil.rmtree, "no such folder; make one with xsent index"),
-    (lambda path: database(path).unlink(), "not an index; make one with xsent index"),
+    (shutil.rmtree, "no such folder; create one with xsent index"),
+    (lambda path: database(path).unlink(), "not an index; create one with xsent index"),
     (lambda path: overwrite(database(path), 0, b"x" * 999), r"\.db: damaged \(file is not a data"),
     (lambda path: os.truncate(path / "vectors.f16", 99), r"rs\.f16: 99 bytes, expected 2,752; build the index again"),
     (lambda path: (path / "vectors.f16").unlink(), r"vectors\.f16: missing; build"),
@@ -128,7 +128,7 @@ def test_verify_and_adding_see_a_single_bit(made: Path, encoder: SentenceEncoder
     overwrite(file, place, bytes([file.read_bytes()[place] ^ 1]))
     damaged = contents(made)
     for work in (SearchIndex(made).verify, lambda: extend_index(made, ["Boris"], encoder)):
-        raises(DataError, r"damaged \(row \d+ of it or of vectors.f16 is not what it was\)", work)
+        raises(DataError, r"damaged \(its row \d+, or that of vectors.f16, has changed\)", work)
     assert contents(made) == damaged
 
 
@@ -144,7 +144,7 @@ def test_verify_and_adding_see_a_single_bit(made: Path, encoder: SentenceEncoder
 def test_verify_sees_words_that_are_not_those_of_the_texts(made: Path, damage: str) -> None:
     with closing(sqlite3.connect(database(made))) as connection, connection:
         connection.execute(damage)
-    raises(DataError, "damaged .its words are not those of its passages", SearchIndex(made).verify)
+    raises(DataError, "damaged .its words do not match its passages", SearchIndex(made).verify)
 
 
 def test_a_query_that_does_not_end_is_damage(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,15 @@ def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, en
     for letter in (mine / "letter.txt", made / "letter.txt", file):
         letter.write_text("dear")
     raises(DataError, "not an index, so it is not replaced", build_index, mine, ["Boris"], encoder, force=True)
-    raises(DataError, r"holds letter\.txt, which is of no index", build_index, made, ["Boris"], encoder, force=True)
+    raises(
+        DataError,
+        r"contains letter\.txt, which is not part of an index",
+        build_index,
+        made,
+        ["Boris"],
+        encoder,
+        force=True,
+    )
     for work in (build_index, extend_index):
         raises(DataError, "not an index", work, file, ["Boris"], encoder)
         raises(DataError, "not an index", work, mine, ["Boris"], encoder)
@@ -207,7 +215,7 @@ def test_a_stopped_addition_is_searched_and_resumed(made: Path, encoder: Sentenc
     raises(Stop, "^$", extend_index, made, until(LINES, 40), encoder)
     assert opened.search(encoder, ["Anna"], k=100) == found  # as it was when it was opened
     assert len(SearchIndex(made)) == 43 + 34  # 39 lines, 5 of them empty
-    with pytest.raises(FileExistsError, match="holds 36 lines of a job that was stopped; --add --resume continues"):
+    with pytest.raises(FileExistsError, match="holds 36 lines of an interrupted job; continue with --add --resume"):
         extend_index(made, LINES, encoder)
     extend_index(made, LINES, encoder, resume=True)
     whole = made.with_name("whole")
@@ -225,8 +233,22 @@ def test_a_stopped_addition_is_searched_and_resumed(made: Path, encoder: Sentenc
 @pytest.mark.usefixtures("often")
 def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEncoder) -> None:
     raises(Stop, "^$", build_index, path, until(LINES, 40), encoder)
-    raises(FileExistsError, "holds 36 lines of a job that was stopped; --resume", build_index, path, LINES, encoder)
-    raises(FileExistsError, "holds 36 lines of a job that was stopped; --resume", extend_index, path, LINES, encoder)
+    raises(
+        FileExistsError,
+        "holds 36 lines of an interrupted job; continue with --resume",
+        build_index,
+        path,
+        LINES,
+        encoder,
+    )
+    raises(
+        FileExistsError,
+        "holds 36 lines of an interrupted job; continue with --resume",
+        extend_index,
+        path,
+        LINES,
+        encoder,
+    )
     (hit,) = SearchIndex(path).search(encoder, [LINES[35]], k=1)[0]
     assert hit.line == 36
     with (path / "vectors.f16").open("ab") as file:
@@ -244,7 +266,7 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
     build_index(whole, LINES, encoder)
     assert contents(path) == contents(whole)
     before = contents(path)
-    with pytest.warns(UserWarning, match="complete, there is nothing to resume"):
+    with pytest.warns(UserWarning, match="already complete; there is nothing to resume"):
         assert build_index(path, LINES, encoder, resume=True) == extend_index(path, LINES, encoder, resume=True)
     assert contents(path) == before
 
@@ -268,7 +290,7 @@ def test_a_block_that_was_cut_short_comes_again(path: Path, encoder: SentenceEnc
 def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder) -> None:
     raises(Stop, "^$", build_index, path, until(LINES, 40), encoder)
     other: Any = Replay(np.eye(32))
-    both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
+    both = f"{encoder.fingerprint}, the model is {other.fingerprint}"
     raises(FingerprintError, both, build_index, path, LINES, other, resume=True)
     before = contents(path)
     message = "does not begin with the 36 lines that were read before"
@@ -284,18 +306,18 @@ def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder) -> N
 @pytest.mark.usefixtures("often")
 def test_empty_lines_block_nothing_and_a_resume_may_start(path: Path, encoder: SentenceEncoder) -> None:
     for lines in ([], ["", "  "]):
-        raises(DataError, f"of {len(lines)} lines none has text", build_index, path, lines, encoder)
+        raises(DataError, f"none of {len(lines)} lines has text", build_index, path, lines, encoder)
         assert not file_names(path.parent)
     raises(Stop, "^$", build_index, path, until(LINES, 3), encoder)  # nothing was saved
     assert not file_names(path.parent)
     build_index(path, LINES, encoder, resume=True)
     assert len(SearchIndex(path)) == 43
     before = contents(path)
-    raises(DataError, "of 9 lines none has text", extend_index, path, [""] * 9, encoder)
+    raises(DataError, "none of 9 lines has text", extend_index, path, [""] * 9, encoder)
     raises(Stop, "^$", extend_index, path, until(LINES, 3), encoder)
     assert contents(path) == before
     raises(Stop, "^$", extend_index, path, until([""] * 50, 40), encoder)
-    raises(DataError, "of 40 lines none has text", extend_index, path, [""] * 40, encoder, resume=True)
+    raises(DataError, "none of 40 lines has text", extend_index, path, [""] * 40, encoder, resume=True)
     assert contents(path) == before
 
 

@@ -188,7 +188,7 @@ def test_alignment_and_its_recall_by_hand() -> None:
     a, b = [[0, 0], [0, 1.0], [1, 0]], [[1.0, 0], [0, 0], [0, 1]]  # empty documents take no part
     pairs = align_documents(a, b, k=2)
     assert [(pair.a, pair.b) for pair in pairs] == [(1, 2), (2, 0)] and pairs[0].score >= 0.99
-    raises(ValueError, "k = 4 neighbours, but one side has only 2 documents that are not empty", align_documents, a, b)
+    raises(ValueError, "k = 4 neighbours, but one side has only 2 non-empty documents", align_documents, a, b)
     assert len(align_documents(a, b, margin="absolute")) == 2
     pairs = [DocumentPair(0, 0, 1.0), DocumentPair(1, 2, 0.9), DocumentPair(2, 1, 0.8)]
     assert recall(pairs, {(0, 0), (1, 1), (2, 2), (2, 1)}) == 50

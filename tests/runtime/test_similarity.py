@@ -81,7 +81,7 @@ def test_a_file_that_is_cut_while_it_is_open_is_an_error(tmp_path: Path) -> None
         (np.save if mapped else lambda path, rows: rows.tofile(path))(path, np.ones((5000, 64), np.float32))
         rows = mapped(path) if mapped else np.memmap(path, np.float32, "r", shape=(5000, 64))
         os.truncate(path, 300_000)
-        raises(ValueError, "the file of 5,000 vectors was cut while it was open", nearest, rows[0], rows)
+        raises(ValueError, "the file of 5,000 vectors was truncated while it was open", nearest, rows[0], rows)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc here")

@@ -56,7 +56,9 @@ def test_labelled_files_and_folders(tmp_path: Path) -> None:
     assert read_examples(file, ["topic", "text"]) == Examples(str(file), ["cats"], ["one"])
     assert read_examples(file, ["topic", "more", "text"]) == Examples(str(file), ["cats"], ["two", "one"])
     for columns in (["label"], ["a", "b", "c", "d"]):
-        raises(ValueError, "expected those of the label and of one or two texts", read_examples, "unread", columns)
+        raises(
+            ValueError, "expected the columns of the label and of one or two texts", read_examples, "unread", columns
+        )
     for name in ("german.train.1000", "english.train.1000", "english.train.2000", "english.dev", "english.test"):
         (tmp_path / name).touch()
     (tmp_path / "fr").mkdir()

@@ -124,7 +124,7 @@ def test_removed_rows_are_given_free(path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     ("error", "note"),
-    [(Stop, ""), (KeyboardInterrupt, "\nIndexed files are kept; run the same again to resume\\.")],
+    [(Stop, ""), (KeyboardInterrupt, "\nIndexed files are kept; run the same command again to resume\\.")],
 )
 def test_what_is_cut_short_comes_again(
     path: Path, error: type[BaseException], note: str, monkeypatch: pytest.MonkeyPatch
@@ -147,11 +147,11 @@ def test_what_is_cut_short_comes_again(
 
 
 def test_lines_and_documents_keep_apart(path: Path, made: Path, encoder: SentenceEncoder) -> None:
-    with pytest.raises(DataError, match="an index of lines, as xsent index makes; name another for documents"):
+    with pytest.raises(DataError, match="an index of lines, from xsent index; choose another name for documents"):
         update_index(made, [document("a", "Clara sees Zoe.")], encoder)
     assert len(SearchIndex(made).search(encoder, ["Anna"], k=99, words=True)[0]) == 43
     update_index(made, [document("a", "Clara sees Zoe.")], encoder, force=True)
-    with pytest.raises(DataError, match="an index of documents, as xsent notes makes; name another for lines"):
+    with pytest.raises(DataError, match="an index of documents, from xsent notes; choose another name for lines"):
         extend_index(made, ["Anna"], encoder)
     assert texts(made) == {"a": ["Clara sees Zoe."]}
     # Said where a stream of vectors ends; one that is dropped half-way swallows Ctrl-C as well.
@@ -175,8 +175,8 @@ def test_what_is_refused(path: Path, encoder: SentenceEncoder) -> None:
     (letters / "a.txt").write_text("dear")
     raises(DataError, r"letters: holds a\.txt", update_index, letters, [], REPLAY)
     twice, early = [document("a", "1"), document("a", "2")], [Document("a", "1", [(0, "1")])]
-    raises(ValueError, "document 'a' comes twice", update_index, path, twice, REPLAY)
-    raises(ValueError, "document 'a': line 0; they are counted from 1", update_index, path, early, REPLAY)
+    raises(ValueError, "document 'a' is given twice", update_index, path, twice, REPLAY)
+    raises(ValueError, "document 'a': line 0; lines are counted from 1", update_index, path, early, REPLAY)
     update_index(path, [document("a", "5")], REPLAY)
     assert texts(path)["a"] == ["5"]
 

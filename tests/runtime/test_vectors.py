@@ -28,10 +28,10 @@ JOB: dict[str, object] = {"on_long": "warn"}
 ROWS = 13
 VECTORS = np.random.default_rng(0).normal(size=(ROWS, 8)).astype(np.float32)
 KEPT = "4 lines are encoded and kept; continue with --resume."
-GOING_ON = "Continuing after line 4; warnings count only the lines after it.\n"
+GOING_ON = "Going on after line 4; warnings count the lines after it only.\n"
 TEXTS = [f"Anna {row}" for row in range(ROWS)]
 PARTS = {".a.npy.part", ".a.npy.part.json"}
-OTHER_TEXT = "a.npy: the input does not begin with the 8 lines that were read before it was stopped"
+OTHER_TEXT = "a.npy: the input does not begin with the 8 lines that were read before the interruption"
 
 
 class Killed(BaseException):
@@ -103,10 +103,10 @@ def test_damaged_files(tmp_path: Path) -> None:
         ("a.npy", b"PK\5\6" + bytes(18), r"a.npy: damaged"),  # an archive without files
         *(("a.npy", header(rows), r"a.npy: (damaged|float32 of shape)") for rows in (-300, 10**6, 2**62, 2**70)),
         ("a.npy", None, r"a.npy: missing"),
-        ("a.f32", -3, r"damaged \(413 bytes are not a whole number of vectors of 32"),
-        ("a.npy.json", None, r"a.npy.json: missing; it names the model that made a.npy"),
+        ("a.f32", -3, r"damaged \(413 bytes are not a multiple of the 32 bytes per vector"),
+        ("a.npy.json", None, r"a.npy.json: missing; it names the model of a.npy"),
         ("a.npy.json", b'{"dim": 3}', r"a.npy.json: damaged"),
-        ("a.npy.json", {"precision": "binary", "dim": 8}, r"shape \[13, 8\], its note has binary of 8 dimensions"),
+        ("a.npy.json", {"precision": "binary", "dim": 8}, r"shape \[13, 8\], but its note has binary of 8 dimensions"),
         *(
             ("a.npy.json", change, r"a.npy.json: damaged")
             for change in ({"precision": "int4"}, {"precision": ["x"]}, {"dim": "8"}, {"dim": 0}, {"dim": True})
@@ -182,7 +182,7 @@ def test_a_disk_without_room_for_a_checkpoint(path: Path, full: int, first: int)
     calls = [mock.DEFAULT] * 9
     calls[full] = OSError(errno.ENOSPC, "full")
     dumps = mock.patch("xsent.files.vectors.json.dumps", wraps=json.dumps, side_effect=calls)
-    advice = "make room, then --resume continues" if first else "nothing was kept"
+    advice = "make room, then continue with --resume" if first else "nothing was kept"
     with dumps, pytest.raises(OSError, match=advice):
         write(path)
     assert file_names(path.parent) == (PARTS if first else set())
@@ -259,12 +259,12 @@ def test_what_was_cut_short_is_neither_lost_nor_used_unasked(path: Path) -> None
     assert write(path, resume=True) == 4
     assert np.array_equal(np.load(path), VECTORS)
     for file, content, message in (
-        (journal, b"{\n", r"part\.json: damaged .*; --force"),
-        (part, b"x", "part: shorter than its journal records; --force"),
+        (journal, b"{\n", r"part\.json: damaged .*; start over"),
+        (part, b"x", "part: shorter than its journal records; start over"),
     ):
         raises(Killed, "^$", write, path, 10, force=True)
         file.write_bytes(content)
-        raises(DataError, f"{message} starts over", write, path, resume=True, force=True)
+        raises(DataError, message, write, path, resume=True, force=True)
     raises(Killed, "^$", write, path, 2, force=True)
     assert file_names(path.parent) == {"a.npy", "a.npy.json"}
 
@@ -275,7 +275,7 @@ def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, path: Pat
     arguments = ("encode", file, "--output", path, "--model", mini_bundle)
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))  # noqa: E731
     _, err = start(*arguments, preexec_fn=limit, before=SMALL_STEPS).communicate()
-    assert err.decode() == f"Error: {path}: File too large; make room, then --resume continues\n"
+    assert err.decode() == f"Error: {path}: File too large; make room, then continue with --resume\n"
     assert start(*arguments, "--resume", before=SMALL_STEPS).communicate()[1].endswith(b": 450 vectors of 32 numbers\n")
     assert len(np.load(path)) == 450
 

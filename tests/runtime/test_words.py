@@ -10,7 +10,7 @@ import pytest
 from commands import Runner, write_lines
 from indexes import Replay, path
 
-from xsent import SearchIndex, SentenceEncoder, build_index, extend_index, say_nothing_close
+from xsent import SearchIndex, SentenceEncoder, build_index, extend_index, no_match_message, say_nothing_close
 from xsent.search.index import CLOSE
 from xsent.search.store import IndexDatabase
 from xsent.words import beginning, joined_keys, word_keys
@@ -166,10 +166,10 @@ def test_what_is_said_if_nothing_is_close(path: Path, builtin: SentenceEncoder) 
     build_index(path, ["The soup needs salt.", "Our cat sleeps all day."], builtin)
     index = SearchIndex(path)
     near, far = index.search(builtin, ["Le chat dort toute la journée.", "quarterly tax return"], k=2)
-    assert near[0].close and not say_nothing_close(near) and say_nothing_close([]) == ""
+    assert near[0].close and not no_match_message(near) and no_match_message([]) == ""
     assert not any(hit.close for hit in far)
-    best = f"the best score is {far[0].score:.2f}, unrelated texts reach {CLOSE}."
-    assert say_nothing_close(far) == f"Nothing is really close to that: {best}"
+    expected = f"No close match: best score {far[0].score:.2f}; unrelated texts score up to {CLOSE:.2f}."
+    assert no_match_message(far) == expected == say_nothing_close(far)  # also by its old name
 
 
 FOLDED = {

@@ -1,4 +1,4 @@
-"""Groups of mails that say the same in other words or another language.
+"""Groups of mails that mean the same in other words or another language.
 
 `python -m xsent_apps.examples.duplicates`
 """
@@ -11,7 +11,7 @@ from xsent.files.tables import read_rows
 
 
 def main() -> None:
-    """Print the groups, and how many of all pairs they have."""
+    """Print the groups, and how many of all pairs they contain."""
     mails = Path(__file__).with_name("mails.tsv")
     about, texts = zip(*read_rows(mails, ["about", "text"], quotes=False), strict=True)
     pairs = [(i, j) for _, i, j in paraphrase_mining(SentenceEncoder(), texts)]

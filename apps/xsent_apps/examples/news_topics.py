@@ -1,4 +1,4 @@
-"""Topics of news in five languages, told by English descriptions or learnt from English headlines.
+"""Topics of news in five languages, from English descriptions or learnt from English headlines.
 
 `python -m xsent_apps.examples.news_topics`
 """
@@ -25,7 +25,7 @@ DESCRIPTIONS = {
 
 
 def read_headlines() -> tuple[list[str], dict[str, list[str]]]:
-    """Topics [n], and the n headlines in every language, by its code."""
+    """Topics [n], and the n headlines in every language, by language code."""
     file = Path(__file__).with_name("headlines.tsv")
     topics, *languages = map(list, zip(*read_rows(file, ["topic", *LANGUAGES], quotes=False), strict=True))
     return topics, dict(zip(LANGUAGES, languages, strict=True))
@@ -39,10 +39,10 @@ def by_description(encoder: SentenceEncoder, headlines: list[str]) -> list[str]:
 
 
 def by_examples(encoder: SentenceEncoder, english: list[str], topics: list[str], headlines: list[str]) -> list[str]:
-    """The topics that a head predicts which was fitted on English headlines.
+    """The topics predicted by a head that was fitted on English headlines.
 
-    Two heads, one fitted on even and one on odd headlines, each predict the other half: no headline is a translation of
-    one that the head was fitted on.
+    Two heads, one fitted on even and one on odd headlines, each predict the other half, so that no headline is a
+    translation of one that the head was fitted on.
     """
     vectors = encoder.encode(english)
     asked = encoder.encode(headlines)
@@ -56,7 +56,7 @@ def by_examples(encoder: SentenceEncoder, english: list[str], topics: list[str],
 
 
 def accuracy(predicted: list[str], topics: list[str]) -> float:
-    """Share of headlines with the right topic, in per cent."""
+    """Percentage of headlines with the right topic."""
     return 100 * float(np.mean(np.array(predicted) == np.array(topics)))
 
 

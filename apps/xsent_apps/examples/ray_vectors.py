@@ -1,4 +1,4 @@
-"""Vectors of more text than one machine encodes in time: Ray's workers make a Parquet file of each file of texts.
+"""Vectors of more text than one machine can encode in time: Ray's workers write one Parquet file per file of texts.
 
     python -m xsent_apps.examples.ray_vectors texts/ vectors/
 
@@ -26,22 +26,22 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 class EncodeFiles:
-    """Encodes whole files, in a process of Ray's that keeps one encoder of one thread."""
+    """Encodes whole files, in a Ray process that keeps one encoder with one thread."""
 
     def __init__(self, model: Path | None) -> None:
         self._encoder = SentenceEncoder(model, threads=1)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Write the vectors of these files, and say what went wrong with each, if anything."""
+        """Write the vectors of these files; returns an error message per file, empty if it succeeded."""
         return {"error": [self._encode(*paths) for paths in zip(batch["texts"], batch["vectors"], strict=True)]}
 
     def _encode(self, texts: str, vectors: str) -> str:
         note = VectorMeta(self._encoder.fingerprint, self._encoder.dim, "float32", normalized=True)
         try:
-            with vector_file(Path(vectors), note, force=True) as writer:  # it appears once it is complete
+            with vector_file(Path(vectors), note, force=True) as writer:  # the file appears once it is complete
                 for text, vector in self._encoder.encode_items(TextSource(texts)):
                     writer.write(text, vector)
-        except (XsentError, OSError) as error:  # the other files are encoded all the same
+        except (XsentError, OSError) as error:  # the other files are encoded anyway
             return str(error)
         return ""
 
@@ -49,11 +49,11 @@ class EncodeFiles:
 def missing_files(texts: Path, vectors: Path, fingerprint: str) -> list[dict[str, str]]:
     """Files of texts whose vectors are missing, or older than the texts, each with the file to write.
 
-    Raises DataError if the folder has no texts, and FingerprintError if another encoder made the vectors.
+    Raises DataError if the folder has no texts, and FingerprintError if the vectors are of another encoder.
     """
     files = [file for file in sorted(texts.iterdir()) if file.is_file() and file.name[0] not in "._"]
     if not files:
-        raise DataError(f"{texts}: no file there; expected files of texts, one text per line")
+        raise DataError(f"{texts}: contains no files; expected files of texts, one text per line")
     missing = []
     for file in files:
         part = vectors / f"{file.name}.parquet"
@@ -65,15 +65,15 @@ def missing_files(texts: Path, vectors: Path, fingerprint: str) -> list[dict[str
 
 
 def encode_folder(texts: Path, vectors: Path, model: Path | None = None, workers: int | None = None) -> int:
-    """Encode the files of a folder that are not encoded yet, and return how many these were.
+    """Encode the files of a folder that are not encoded yet, and return their number.
 
     Args:
-        texts: A folder of files, one text per line, also compressed.
+        texts: A folder of files, one text per line, optionally compressed.
         vectors: The folder of their Parquet files.
-        model: A bundle; None is the one that ships with the package.
-        workers: Processes to encode in; None is one per CPU of the cluster.
+        model: A bundle; None uses the one that ships with the package.
+        workers: Processes to encode in; None uses one per CPU of the cluster.
 
-    Raises DataError if a file could not be encoded; the others are.
+    Raises DataError if a file could not be encoded; the others are encoded anyway.
     """
     missing = missing_files(texts, vectors, SentenceEncoder(model, threads=1).fingerprint)
     if missing:
@@ -95,10 +95,10 @@ def main(
     vectors: Path,
     model: BundleOption = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: one per CPU of the cluster.")] = None,
-    address: Annotated[str, typer.Option(help="Of a Ray cluster, or auto on one of its machines.")] = "local",
+    address: Annotated[str, typer.Option(help="Address of a Ray cluster, or auto on one of its machines.")] = "local",
 ) -> None:
-    """Encode the files of a folder into a folder of Parquet files; run it again to make what is missing."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report its use to its maker
+    """Encode the files of a folder into a folder of Parquet files; run it again to add what is missing."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would send usage statistics to its vendor
     ray.init(address, include_dashboard=False, logging_level="error", log_to_driver=False)
     typer.echo(f"{vectors}: {encode_folder(texts, vectors, model, workers):,} files encoded", err=True)
 

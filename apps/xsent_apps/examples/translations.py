@@ -10,7 +10,7 @@ from xsent import SentenceEncoder, mine_bitext
 from xsent.cli.terminal import format_table
 from xsent.files.tables import read_rows
 
-THRESHOLD = 1.1  # least margin of a pair; a higher one finds fewer wrong pairs, and misses more
+THRESHOLD = 1.1  # lowest margin of a pair; a higher one finds fewer wrong pairs but misses more right ones
 
 
 def shuffled_sentences(language: str) -> dict[str, int]:
@@ -30,7 +30,7 @@ def find(encoder: SentenceEncoder, left: dict[str, int], right: dict[str, int]) 
 
 
 def main() -> None:
-    """Print the best pair of every two languages, and precision and recall."""
+    """Print the best pair for every two languages, with precision and recall."""
     encoder = SentenceEncoder()
     rows = []
     for one, other in (("en", "de"), ("en", "fr"), ("de", "fr")):

@@ -1,10 +1,10 @@
-"""Sentence vectors in LanceDB: filled with the Parquet of `xsent encode`, asked in any language.
+"""Sentence vectors in LanceDB: filled from a Parquet file of `xsent encode`, queried in any language.
 
     xsent encode sentences.txt --output sentences.parquet
     python -m xsent_apps.examples.vector_database fill sentences.parquet sentences.lance
     python -m xsent_apps.examples.vector_database ask sentences.lance "Où dort le chat ?"
 
-The metadata keep the fingerprint of the encoder, from Parquet to the table; another encoder is refused. LanceDB comes
+The metadata keep the encoder's fingerprint, from Parquet to the table; another encoder is refused. LanceDB comes
 with `pip install 'xsent[database]'`.
 """
 
@@ -25,19 +25,21 @@ with require_extra("database"):
     from lancedb.index import HnswSq
 
 TABLE = "sentences"
-INDEXED = 100_000  # rows from which an index pays; fewer are compared one by one
+INDEXED = 100_000  # rows from which an index pays off; fewer are compared one by one
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def fill(vectors: Path, database: Path) -> int:
-    """Make a table of a Parquet file, or of a folder of them, in constant memory; return the number of rows."""
+    """Create a table from a Parquet file, or a folder of them, in constant memory; returns the number of rows."""
     source = pyarrow.dataset.dataset(vectors, format="parquet")
     if b"xsent" not in (source.schema.metadata or {}):
-        raise DataError(f"{vectors}: its metadata names no encoder; write it with xsent encode --output NAME.parquet")
+        raise DataError(
+            f"{vectors}: its metadata does not name an encoder; write it with xsent encode --output NAME.parquet"
+        )
     precision = json.loads(source.schema.metadata[b"xsent"])["precision"]
     if precision not in ("float32", "float16"):
-        raise DataError(f"{vectors} holds {precision}, which LanceDB does not compare; encode to float32 or float16")
+        raise DataError(f"{vectors} contains {precision}, which LanceDB cannot compare; encode to float32 or float16")
     table = lancedb.connect(database).create_table(TABLE, source.to_batches(), schema=source.schema)
     rows: int = table.count_rows()
     if rows >= INDEXED:
@@ -49,15 +51,15 @@ class VectorDatabase:
     """A table and its encoder. Raises FingerprintError if the vectors are of another encoder."""
 
     def __init__(self, database: Path, encoder: SentenceEncoder) -> None:
-        if not database.is_dir():  # LanceDB would make one
+        if not database.is_dir():  # LanceDB would create one
             raise DataError(f"{database}: no such database; fill one first")
         self._table = lancedb.connect(database).open_table(TABLE)
         self._note = json.loads(self._table.schema.metadata[b"xsent"])
         self._encoder = encoder
         if self._note["fingerprint"] != encoder.fingerprint:
             raise FingerprintError(
-                f"{database} has vectors of {self._note['fingerprint']}, the encoder is {encoder.fingerprint}: "
-                "use the model that made them"
+                f"{database} has vectors of {self._note['fingerprint']}, the encoder is {encoder.fingerprint}; "
+                "use the model that computed them"
             )
 
     def ask(self, question: str, k: int = 3) -> list[dict[str, Any]]:

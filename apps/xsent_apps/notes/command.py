@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from numpy.typing import ArrayLike
 
-from xsent import DataError, Hit, SentenceEncoder, cosine_similarity, say_nothing_close
+from xsent import DataError, Hit, SentenceEncoder, cosine_similarity, no_match_message
 from xsent.cli import options
 from xsent.cli.rows import row_output
 from xsent.cli.terminal import plain
@@ -27,7 +27,7 @@ _JSON_COLUMNS = {
     "context": str,
     "close": bool,
 }
-_NAMED = 8  # files that were skipped, or kinds of them
+_NAMED = 8  # most skipped files, or kinds of them, to list
 _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
 _PLAIN = "\x1b[0m"
@@ -41,8 +41,12 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
     cls=options.QueryCommand,
 )
 def notes(
-    folder: Annotated[Path, typer.Argument(help="A folder with texts, pages, mails, subtitles, PDF, .docx and .odt.")],
-    query: Annotated[str | None, typer.Argument(help="In any language of the model; without it, only update.")] = None,
+    folder: Annotated[
+        Path, typer.Argument(help="A folder with texts, HTML, e-mail, subtitles, PDF, .docx and .odt files.")
+    ],
+    query: Annotated[
+        str | None, typer.Argument(help="A query in any language of the model; without it, only update.")
+    ] = None,
     k: Annotated[int, typer.Option("--top-k", "-n", "--k", "-k", min=1, help="Passages to find.")] = 5,
     index: Annotated[Path | None, typer.Option(help=f"The index; default: {INDEX} in the folder.")] = None,
     update: Annotated[bool, typer.Option(help="Look for new, changed and deleted files first.")] = True,
@@ -57,50 +61,50 @@ def notes(
     force: Annotated[bool, typer.Option("--force", help="Rebuild the index.")] = False,
     as_json: options.JsonLinesOption = False,
 ) -> None:
-    """Search a folder of notes by meaning and by words: score, file and line, passage, and what is above it.
+    """Search a folder of notes by meaning and by words: score, file and line, passage, and the headings above it.
 
-    New and changed files are indexed first. A PDF has pages instead of lines.
+    New and changed files are indexed first. In a PDF, the line is the page.
     """
     if query is not None and not query.strip():
-        raise DataError("the query is empty; ask for something")
+        raise DataError("the query is empty; enter some words")
     if watch and query is not None:
-        raise typer.BadParameter("--watch takes no query: ask from another terminal meanwhile")
+        raise typer.BadParameter("--watch takes no query; search from another terminal while it runs")
     found = Notes(folder, index, max_bytes=max_bytes)
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
-    encoder.count_tokens(query or "")  # refuse a query that is not text before all files are read
+    encoder.count_tokens(query or "")  # reject a query that is not text before reading all files
     if update or force or watch:
         _update(found, encoder, force, is_asked=query is not None)
     if query is not None:
         hits = found.search(encoder, query, k, words=words, least=least)
         if not hits and least is not None:
-            raise DataError(f"no passage has a score of {least} or more; give a lower --least")
+            raise DataError(f"no passage has a score of {least} or more; use a lower --least")
         if not hits:
-            raise DataError(f"{folder}: no text in it; notes end in {', '.join(READERS)}")
-        if nothing := say_nothing_close(hits):
-            typer.echo(nothing, err=True)
+            raise DataError(f"{folder}: contains no notes with text; expected files that end in {', '.join(READERS)}")
+        if message := no_match_message(hits):
+            typer.echo(message, err=True)
         _print(hits, encoder, query, as_json)
     if watch:
         _watch(found, folder, encoder)
 
 
 def _watch(notes: Notes, folder: Path, encoder: SentenceEncoder) -> None:
-    """Update whenever a file changes, and once when the watch has begun: one may have changed before."""
+    """Update whenever a file changes, and once at the start, because one may have changed in between."""
     with require_extra("apps"):
         from watchfiles import watch as changes
 
     place = notes.index.resolve()
-    ours = lambda _, path: not Path(path).resolve().is_relative_to(place)  # noqa: E731
+    is_note = lambda _, path: not Path(path).resolve().is_relative_to(place)  # noqa: E731
     typer.echo(f"Watching {_count(notes.size()[0], 'file')}; Ctrl-C stops.", err=True)
-    watching = changes(folder, watch_filter=ours, raise_interrupt=True, yield_on_timeout=True, rust_timeout=1000)
+    watching = changes(folder, watch_filter=is_note, raise_interrupt=True, yield_on_timeout=True, rust_timeout=1000)
     for number, changed in enumerate(watching):
         if changed or not number:
             _update(notes, encoder, is_asked=True)
 
 
 def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_asked: bool) -> None:
-    """Update and report it. Where something is asked, it reports less, and an error of an index is only a warning."""
+    """Update and report. With a query, it reports less, and an error of an existing index is only a warning."""
     may_fail = is_asked and not force and notes.index.is_dir()
-    before = notes.skipped.keys(), notes.passed_over
+    before = notes.skipped.keys(), notes.ignored
     try:
         count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
     except DataError as error:
@@ -114,7 +118,7 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_a
     others = notes.skipped.keys() - named
     if others and notes.skipped.keys() != before[0]:
         kinds = _by_kind(Counter(kind_of(Path(name)) for name in others))
-        typer.echo(f"Skipped: {kinds}; xsent notes without a query names {'all' if named else 'them'}.", err=True)
+        typer.echo(f"Skipped: {kinds}; run xsent notes without a query to list {'all' if named else 'them'}.", err=True)
     if notes.guessed:
         paths = ", ".join(plain(path) for path in notes.guessed[:_NAMED])
         more = f" and {len(notes.guessed) - _NAMED:,} more" if len(notes.guessed) > _NAMED else ""
@@ -122,9 +126,9 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_a
     if count or not is_asked:
         files, passages = notes.size()
         done = f"Indexed {_count(files, 'file')}, {_count(passages, 'passage')} in {notes.index}"
-        typer.echo(f"{done}; new, changed or gone: {count:,}.", err=True)
-    if notes.passed_over and (count or not may_fail) and notes.passed_over != before[1]:
-        typer.echo(f"Passed over, not notes: {_by_kind(notes.passed_over)}.", err=True)
+        typer.echo(f"{done}; new, changed or deleted: {count:,}.", err=True)
+    if notes.ignored and (count or not may_fail) and notes.ignored != before[1]:
+        typer.echo(f"Ignored, not notes: {_by_kind(notes.ignored)}.", err=True)
 
 
 def _count(number: int, noun: str) -> str:
@@ -132,7 +136,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _by_kind(files: Counter[str]) -> str:
-    """How many files there are of the most frequent kinds, by the ends of their names."""
+    """The numbers of files of the most frequent kinds, by suffix."""
     ordered = sorted(files.items(), key=lambda item: (-item[1], item[0]))
     kinds = [f"{number:,} {plain(kind or 'without a suffix')}" for kind, number in ordered]
     rest = f", and {len(kinds) - _NAMED:,} other kinds" if len(kinds) > _NAMED else ""
@@ -140,7 +144,7 @@ def _by_kind(files: Counter[str]) -> str:
 
 
 def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool) -> None:
-    """Print the hits as rows, or for people: the sentence of each that is nearest to the query is bold."""
+    """Print the hits as rows, or for people, with the sentence nearest to the query in bold."""
     if not as_json and not sys.stdout.isatty():
         with row_output(None, _COLUMNS) as write:
             for hit in hits:

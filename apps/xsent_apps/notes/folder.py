@@ -15,7 +15,7 @@ from xsent.files.atomic import as_write_error, recover, refuse_links
 from xsent_apps.notes.read import READERS, kind_of, read_passages
 
 INDEX = ".xsent-notes"  # default name of the index, in the folder itself
-READING = "6"  # of the rules by which files become passages; after a change of it all files are read again
+READING = "6"  # version of the rules that turn files into passages; a change makes all files be read again
 
 
 class Notes:
@@ -28,22 +28,22 @@ class Notes:
         self.index = index or folder / INDEX
         refuse_links(self.index)
         self._max_bytes = max_bytes
-        self._opened: SearchIndex | None = None  # if the last update has not changed the index
+        self._opened: SearchIndex | None = None  # unless the last update changed the index
         self._begin()
 
     def _begin(self) -> None:
         self.skipped: dict[str, str] = {}  # files that the last update could not read, and why
-        self.newly_skipped: list[str] = []  # those that are not known from an earlier update
-        self.guessed: list[Path] = []  # texts that the last update has read as cp1252
-        self.passed_over = Counter[str]()  # files of other kinds, by the end of their name
+        self.newly_skipped: list[str] = []  # those not known from an earlier update
+        self.guessed: list[Path] = []  # texts that the last update read as cp1252
+        self.ignored = Counter[str]()  # files of other kinds, by suffix
 
     def update(self, encoder: SentenceEncoder, *, force: bool = False, show_progress_bar: bool = False) -> int:
-        """Index new and changed files and drop removed ones; return how many these are.
+        """Index new and changed files and drop removed ones; return their number.
 
         After a kill, the next update does the rest. Raises DataError if the index, or something in it, is a link, and
         MissingExtraError without sentencex, which cuts long passages.
         """
-        with require_extra("apps"):  # now, not at the first long passage of each file
+        with require_extra("apps"):  # here, not at the first long passage of each file
             import_module("sentencex")
         self._begin()
         refuse_links(self.index)
@@ -56,11 +56,11 @@ class Notes:
                 self._opened = SearchIndex(self.index)
                 known = self._opened.documents()
             if self._opened.state.lines:
-                raise DataError(f"{self.index}: an index of lines, as xsent index makes; name another --index")
+                raise DataError(f"{self.index}: an index of lines, from xsent index; choose another --index")
         stamps = dict(self._files())
         changed = []
         for name, stamp in stamps.items():
-            # A file that could not be read has an empty stamp; if it still cannot, the index stays as it is.
+            # A file that could not be read has an empty stamp; if it still cannot be read, the index is not changed.
             if known.get(name) != stamp and (known.get(name) != "" or self._read(name, stamp).stamp):
                 changed.append(name)
         removed = known.keys() - stamps.keys()
@@ -70,7 +70,7 @@ class Notes:
         self.guessed = []  # all of these are read again
         skipped_before = len(self.skipped)
         documents = (self._read(name, stamps[name]) for name in changed)
-        resume = "--index names another place; the same command goes on"
+        resume = "make room, or choose another place with --index, and run it again to continue"
         with as_write_error(self.index, resume), _advise_force(FingerprintError):
             update_index(
                 self.index, documents, encoder, remove=removed, force=force, show_progress_bar=show_progress_bar
@@ -81,16 +81,16 @@ class Notes:
     def search(
         self, encoder: SentenceEncoder, query: str, k: int = 5, *, words: bool = True, least: float | None = None
     ) -> list[Hit]:
-        """Find the best passages for a query in the index as it was last updated."""
+        """Find the best passages for a query in the index as of the last update."""
         refuse_links(self.index)
         if not self.index.is_dir():
-            raise DataError(f"{self.index}: no index yet; leave --no-update away")
+            raise DataError(f"{self.index}: no index yet; run again without --no-update")
         with _advise_force(DataError, FingerprintError):
             self._opened = self._opened or SearchIndex(self.index)
             return self._opened.search(encoder, [query], k, words=words, least=least)[0]
 
     def size(self) -> tuple[int, int]:
-        """Number of the files in the index, and of their passages."""
+        """Number of files in the index, and of their passages."""
         self._opened = self._opened or SearchIndex(self.index)
         return sum(map(bool, self._opened.documents().values())), len(self._opened)
 
@@ -112,34 +112,34 @@ class Notes:
                 if not stat.S_ISREG(found.st_mode):
                     continue
                 if kind_of(path) not in READERS:
-                    self.passed_over[path.suffix.lower()] += 1
+                    self.ignored[path.suffix.lower()] += 1
                     continue
                 name = path.relative_to(self.folder).as_posix()
                 if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
-                    reason = "its name has control characters, or is not Unicode; rename it"
+                    reason = "its name has control characters or is not Unicode; rename it"
                     self.skipped[name] = f"{str(path)!a}: {reason}"
                     continue
                 yield name, f"{found.st_size} {found.st_mtime_ns} {READING}"
 
     def _read(self, name: str, stamp: str) -> Document:
-        """Read a file as a document; one that cannot be read is empty, without a stamp, so that it is tried again."""
+        """Read a file as a document; an unreadable one is empty and has no stamp, so that it is tried again."""
         path = self.folder / name
         size = int(stamp.split()[0])
         try:
             if size > self._max_bytes:
-                raise DataError(f"{path}: {size:,} bytes, more than the {self._max_bytes:,} of --max-bytes")
+                raise DataError(f"{path}: {size:,} bytes, more than --max-bytes {self._max_bytes:,}")
             found = read_passages(path, self.guessed)
         except XsentError as error:
             self.skipped[name] = str(error)
             return Document(name, "", [])
         if not found and kind_of(path) == ".pdf":
-            self.skipped[name] = f"{path}: its pages have no text, as after a scan; text recognition adds it"
+            self.skipped[name] = f"{path}: its pages have no text, like a scan; text recognition (OCR) adds it"
         return Document(name, stamp, found)
 
 
 @contextmanager
 def _advise_force(*errors: type[XsentError]) -> Iterator[None]:
-    """Add to these errors of an index that it can be rebuilt."""
+    """Suggest a rebuild in these errors of an index."""
     try:
         yield
     except errors as error:

@@ -1,4 +1,4 @@
-"""Mails as lines of Markdown, with the standard library."""
+"""Reads e-mail as lines of Markdown, with the standard library."""
 
 import codecs
 import re
@@ -18,24 +18,26 @@ _SENT_FROM = re.compile(
     r"(Sent from my|Von meinem|Gesendet von m|Envoyé de mon|Enviado d|Inviato da|Ver(zonden|stuurd) v|Отправлено с )"
     r".{0,40}$"
 )
-_PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of an answer's subject
+_PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of a reply's subject
 _FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
-_HEAD_LINE = re.compile(r"[^\W\d][^:：]{1,20}[:：]\s|-{4,}|_{8,}")  # of a mail below an answer, as Outlook puts it
-_NO_ENCODINGS = ("punycode", "idna")  # but ways to write the names of computers; decoding may take quadratic time
+_HEAD_LINE = re.compile(
+    r"[^\W\d][^:：]{1,20}[:：]\s|-{4,}|_{8,}"
+)  # header line of the mail below a reply, as in Outlook
+_NO_ENCODINGS = ("punycode", "idna")  # these encode host names, not text; decoding may take quadratic time
 _LONGEST_FIELD = 2000  # characters; the standard library takes quadratic time to parse one
 _LONGEST_WROTE = 400  # characters
-_DEEPEST = 20  # parts within parts, at most
-_UNSURE = ("us-ascii", "utf-8", "iso-8859-1")  # encodings that programs name which do not know theirs
+_DEEPEST = 20  # most levels of nested parts
+_UNSURE = ("us-ascii", "utf-8", "iso-8859-1")  # encodings claimed by programs that do not know theirs
 
 
 class _Part(EmailMessage):
-    """A mail, or a part of one. The deepest are read as text, for every line is compared with the ends of all parts."""
+    """A mail, or a part of one. The deepest are read as text: each line is compared with the ends of all parts."""
 
     depth = 0
 
     def attach(self, payload: Message | str) -> None:
         """Add a part."""
-        assert isinstance(payload, _Part)  # the parser makes nothing else
+        assert isinstance(payload, _Part)  # the parser creates nothing else
         payload.depth = self.depth + 1
         super().attach(payload)
 
@@ -45,19 +47,19 @@ class _Part(EmailMessage):
 
 
 class _Policy(EmailPolicy):
-    """The policy of the standard library with a limit to the length of a field."""
+    """The standard library's policy with a limit on the length of a field."""
 
     message_factory = _Part
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
-        """The name of a field and its text, cut between words."""
+        """The name of a field and its text, truncated between words."""
         name, text = super().header_source_parse(sourcelines)
         if len(text) > _LONGEST_FIELD:
             text = text[:_LONGEST_FIELD].rpartition(" ")[0] or text[:_LONGEST_FIELD]
         return name, text
 
     def header_fetch_parse(self, name: str, value: str) -> str:
-        """A field as an object; the kind of a part is asked for seven times."""
+        """A field as an object; cached, because the type of a part is read seven times."""
         return _parsed(name, value)
 
 
@@ -66,20 +68,20 @@ _parsed: Callable[[str, str], str] = lru_cache(maxsize=32)(default.header_fetch_
 
 
 def is_mail(content: bytes) -> bool:
-    """Whether a file begins with the head of a mail."""
+    """Whether a file begins with the header of a mail."""
     head = content[:10_000].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
     return bool(_FIELD.match(head)) and len({field.lower() for field in _HEAD.findall(head)}) >= 3
 
 
 def read_mail(content: bytes) -> Source:
-    """The text of a mail, without quoted replies and signature, below its subject; the sender names it."""
+    """The text of a mail, without quoted replies and signature, below its subject; the sender is its context."""
     mail = message_from_bytes(content, policy=_POLICY)
     assert isinstance(mail, EmailMessage)
     sender = " ".join(re.sub(r"<[^<>]*>", "", str(mail.get("from", ""))).replace('"', "").split())
     subject = " ".join(str(mail.get("subject", "")).split())
     lines = [(1, f"# {subject}"), (1, "")]
     body = mail.get_body(("plain", "html"))
-    if body is not None:  # one without fields is false
+    if body is not None:  # a part without fields is falsy
         text = _decoded(body)
         if body.get_content_subtype() == "html":
             lines += [(number, f"#{line}" if line[:1] == "#" else line) for number, line in read_page(text).lines]
@@ -90,7 +92,7 @@ def read_mail(content: bytes) -> Source:
 
 
 def read_mbox(content: bytes) -> Source:
-    """Many mails in one file; all lines of a mail have the number of its first one."""
+    """Many mails in one file; all lines of a mail have the number of its first line."""
     lines = list[tuple[int, str]]()
     first = 1
     for part in _MBOX.split(content.replace(b"\r\n", b"\n")):
@@ -104,7 +106,7 @@ def read_mbox(content: bytes) -> Source:
 
 
 def _decoded(body: MIMEPart) -> str:
-    """The text of a part of a mail; bytes of another encoding than it says do no harm."""
+    """The text of a part of a mail; bytes in another encoding than declared are harmless."""
     content = body.get_payload(decode=True)
     assert isinstance(content, bytes)
     charset = body.get_content_charset("utf-8")
@@ -113,12 +115,12 @@ def _decoded(body: MIMEPart) -> str:
     try:
         is_text = codecs.lookup(charset).name not in _NO_ENCODINGS
         return content.decode(charset if is_text else "utf-8", "replace")
-    except LookupError:  # an encoding that nobody knows
+    except LookupError:  # an unknown encoding
         return content.decode("utf-8", "replace")
 
 
 def _without_head(lines: list[tuple[int, str]], subject: str) -> list[tuple[int, str]]:
-    """A mail without the head of another one, known by its subject, and without that one if it is answered."""
+    """A mail without the header of another mail in it, found by its subject; in a reply, also without that mail."""
     start = 0
     while prefix := _PREFIX.match(subject, start):
         start = prefix.end()
@@ -138,9 +140,9 @@ def _without_head(lines: list[tuple[int, str]], subject: str) -> list[tuple[int,
 
 
 def _own(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The lines that the sender has written; none in a mail that only quotes."""
+    """The lines that the sender wrote; none in a mail that only quotes."""
     own = list[tuple[int, str]]()
-    written = list[tuple[int, bool]]()  # places of its lines that are not empty, and whether they announce a quotation
+    written = list[tuple[int, bool]]()  # positions of non-empty lines, and whether they announce a quotation
     for number, line in lines:
         if line.rstrip() == "--":
             break

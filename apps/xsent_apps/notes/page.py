@@ -1,4 +1,4 @@
-"""HTML pages as lines of Markdown."""
+"""Reads HTML pages as lines of Markdown."""
 
 import re
 from collections import Counter
@@ -20,38 +20,38 @@ _CLASSES_WITHOUT_TEXT = re.compile(
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _ENDED_BY_THE_NEXT = {"li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr": {"tr", "td", "th"}}
 _ENDED_BY_THE_NEXT |= {"td": {"td", "th"}, "th": {"td", "th"}}
-_ENTITY = re.compile("&#[0-9]{100,};?")  # of no character; Python refuses to read numbers of thousands of digits
-_WITHIN_CELLS = frozenset(["p", "div", "br", "ul", "ol", "li"])  # others make a table one of layout
+_ENTITY = re.compile("&#[0-9]{100,};?")  # not a character; Python rejects numbers with thousands of digits
+_WITHIN_CELLS = frozenset(["p", "div", "br", "ul", "ol", "li"])  # other tags mean that the table is only for layout
 
 
 def read_page(text: str) -> Source:
     """The visible text of a page. Raises AssertionError for some broken declarations."""
     page = _Page()
     page.feed(_ENTITY.sub("\ufffd", text))
-    if not page.rawdata.startswith("<"):  # a tag without end: browsers drop it, and close() takes quadratic time
+    if not page.rawdata.startswith("<"):  # an unfinished tag: browsers drop it, and close() takes quadratic time
         page.close()
     page.end_block()
     return Source(page.lines, [page.title] if page.title else [])
 
 
 class _Page(HTMLParser):
-    """Collects the visible text of a page: a line a block, with an empty line after each; a row of a table is one."""
+    """Collects the visible text of a page: one line per block, followed by an empty line; one line per table row."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[tuple[int, str]] = []
         self.title = ""
         self._block: list[str] = []
-        self._end = ""  # of the block: its last character that is no space
-        self._mark = ""  # what begins the block in Markdown
+        self._end = ""  # last character of the block that is not a space
+        self._mark = ""  # Markdown prefix of the block
         self._first = 1  # line on which the block begins
         self._open: list[tuple[str, bool]] = []  # tags, and whether their text counts
         self._count = Counter[str]()  # of open tags
         self._row: list[str] | None = None  # cells of the open row of a table
-        self._is_header = True  # whether all cells of the row are names
+        self._is_header = True  # whether all cells of the row are header cells
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """End a block unless the tag stands within a line."""
+        """Close the block at a block-level tag."""
         if tag in _INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
             self._block += " " * (tag not in _INLINE_TAGS and bool(self._block))
         elif tag == "dd" and self._mark == "- ":
@@ -79,7 +79,7 @@ class _Page(HTMLParser):
             self._pop()
 
     def handle_endtag(self, tag: str) -> None:
-        """End a block unless the tag stands within a line, and all tags that are open within this one."""
+        """Close the block at a block-level tag, and all tags that are open within this one."""
         if tag in ("td", "th"):
             self._end_cell()
         elif tag not in _INLINE_TAGS and tag != "dt" and not (tag in _WITHIN_CELLS and self._row is not None):
@@ -91,7 +91,7 @@ class _Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Add text to the block."""
         if any(tag == "title" for tag, _ in self._open[-1:]):
-            self.title = self.title or " ".join(data.split())  # drawings have titles too
+            self.title = self.title or " ".join(data.split())  # drawings also have titles
             return
         if (self._open and not self._open[-1][1]) or not (self._block or data.strip()):
             return
@@ -101,7 +101,7 @@ class _Page(HTMLParser):
         self._add(data)
 
     def end_block(self) -> None:
-        """Keep the block, or the row of a table, as a line."""
+        """Store the block, or the row of a table, as a line."""
         if self._row is not None:
             self._end_cell()
             cells = self._row
@@ -136,13 +136,13 @@ class _Page(HTMLParser):
 
 
 def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
-    """Whether an element has no text of its own, only a way to other pages."""
+    """Whether an element is hidden or has no text of its own, like navigation."""
     classes = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".split()
     return (
         tag in _TAGS_WITHOUT_TEXT
         or attributes.get("role") in _ROLES_WITHOUT_TEXT
         or "hidden" in attributes
         or bool(_UNSEEN.search(attributes.get("style") or ""))
-        or (tag == "blockquote" and attributes.get("type") == "cite")  # an answered mail
+        or (tag == "blockquote" and attributes.get("type") == "cite")  # a quoted mail
         or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, classes)))
     )

@@ -1,4 +1,4 @@
-"""Lines of text or Markdown as passages that know what stands above them."""
+"""Turns lines of text or Markdown into passages with their headings."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,41 +9,41 @@ from xsent import split_sentences
 
 Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 
-PASSAGE_LENGTH = 500  # characters; a longer passage is cut between two of its sentences
-JOINED_LENGTH = 200  # characters; short neighbours are joined to so many (docs/lab/notes.md)
+PASSAGE_LENGTH = 500  # characters; a longer passage is cut between two sentences
+JOINED_LENGTH = 200  # characters; short neighbours are joined up to this length (docs/lab/notes.md)
 NAME_LENGTH = 200  # characters; a longer heading, title or name of a column is cut between two words
-CONTEXT_LENGTH = 1000  # characters; every passage has its context, so that a long one would come many times
+CONTEXT_LENGTH = 1000  # characters; every passage has its context, so a long one would be repeated many times
 ABOVE = " › "  # between the parts of a context
 
-_RULES = ("en", "de", "es", "fr", "ru")  # a sentence ends where those of all of these languages say so
-# A terminal would obey these, or they are halves of characters.
+_RULES = ("en", "de", "es", "fr", "ru")  # a sentence ends where the rules of all these languages agree
+# Control characters for terminals, and lone surrogates.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
 _ITEM = re.compile(r"^\s*([-*+•]|\d{1,3}[.)])\s")
-_IN_CONTENTS = re.compile(r"\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")  # leads to a heading of the file
+_IN_CONTENTS = re.compile(r"\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")  # links to a heading of the file
 _FENCE = re.compile(r"\s*(```|~~~)")
-_COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # alone in its paragraph
+_COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # the only line of its paragraph
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _CELL = re.compile(r"(?<!\\)\|")
 _UNDER_HEADER = re.compile(r"[\s|:-]+$")
-_QUOTE = re.compile(r"^\s*(?:>\s?)++")  # possessive: it needs no memory
+_QUOTE = re.compile(r"^\s*(?:>\s?)++")  # possessive: takes no memory
 _LETTER = re.compile(r"\w")
 _LEAD_LENGTH = 200  # characters; a longer paragraph that ends in a colon is more than a lead-in
 
-PAGE_END = "\f"  # a line; passages do not go on after it
+PAGE_END = "\f"  # a line that ends a passage
 
 _Kind = Literal["text", "heading", "item", "row", "code", "end"]
-_Mark = _Kind | Literal["", "header", "underline"]  # of a line; "" only separates others
+_Mark = _Kind | Literal["", "header", "underline"]  # kind of a line; "" only separates others
 
 
 class Passage(NamedTuple):
-    """A piece of a file that is found as a whole."""
+    """A piece of a file that a search returns as a whole."""
 
-    line: int  # its first, or its page
+    line: int  # first line, or page
     text: str
-    context: str  # what it is about: names of the file, headings and lead-in above it
+    context: str  # its topic: names of the file, headings and lead-in above it
 
 
 class _Block(NamedTuple):
@@ -59,7 +59,7 @@ class _Block(NamedTuple):
 
 
 class _Outline:
-    """What stands above a block."""
+    """The headings and lead-in above a block."""
 
     def __init__(self, about: Iterable[str]) -> None:
         names = list[str]()
@@ -73,26 +73,26 @@ class _Outline:
         self._known = {name.casefold() for name in names}
         self._headings = dict[int, str]()  # by level
         self._lead = ""
-        self._context: str | None = None  # None if it has changed
+        self._context: str | None = None  # None after a change
 
     def enter(self, level: int, text: str) -> None:
-        """Put a heading in the place of those of its level and below."""
+        """Replace the headings of this level and below by a new one."""
         self._headings = {upper: heading for upper, heading in self._headings.items() if upper < level}
         self._headings[level] = _shortened(text, NAME_LENGTH)
         self._lead = ""
         self._context = None
 
     def lead(self, text: str) -> None:
-        """Put a lead-in below the headings; an empty text takes it away."""
+        """Set the lead-in below the headings; an empty text removes it."""
         if text != self._lead:
             self._lead = text
             self._context = None
 
     @property
     def context(self) -> str:
-        """The names of the file, then the headings and the lead-in; what repeats is left out."""
+        """The names of the file, then the headings and the lead-in, without repetitions."""
         if self._context is None:
-            path = {"": self._names}  # by small letters
+            path = {"": self._names}  # by lower-case form
             for name in (*self._headings.values(), self._lead.rstrip(":： ")):
                 if (small := name.casefold()) not in self._known:
                     path.setdefault(small, name)
@@ -101,7 +101,7 @@ class _Outline:
 
 
 def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
-    """Passages of the lines of a file; `about` are names of the whole, such as its title.
+    """Passages of the lines of a file; `about` are names of the whole file, such as its title.
 
     Headings, names and contexts have at most `NAME_LENGTH` and `CONTEXT_LENGTH` characters.
     """
@@ -111,23 +111,23 @@ def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
 
 
 def _placed(lines: Lines, outline: _Outline) -> Iterator[tuple[str, int, _Block]]:
-    """The blocks that are text, each with its context and the number of its page."""
+    """The blocks of text, each with its context and page number."""
     blocks = _blocks(lines)
     first = list[_Block]()
-    alone = True  # whether headings are all the text that there is
+    only_headings = True  # whether the file has no other text
     for each in blocks:
         first.append(each)
         if each.kind not in ("heading", "end"):
-            alone = False
+            only_headings = False
             break
     page = 0
     for block, follower in pairwise(chain[_Block | None](first, blocks, [None])):
         assert block is not None
         if block.kind == "end":
             page += 1
-        elif block.kind == "heading" and not alone:
+        elif block.kind == "heading" and not only_headings:
             outline.enter(block.level, block.text)
-            if len(block.text) > NAME_LENGTH:  # nothing of it is lost
+            if len(block.text) > NAME_LENGTH:  # so that the rest of it is found, too
                 yield outline.context, page, block
         elif _leads(block, follower):
             outline.lead(_ITEM.sub("", block.text, count=1))
@@ -138,17 +138,17 @@ def _placed(lines: Lines, outline: _Outline) -> Iterator[tuple[str, int, _Block]
 
 
 def _shortened(text: str, length: int) -> str:
-    """A text of at most so many characters, cut between two words."""
+    """A text truncated to a length, between two words."""
     return text if len(text) <= length else f"{text[:length].rpartition(' ')[0] or text[: length - 1]}…"
 
 
 def headings_of(context: str) -> str:
-    """The headings and the lead-in of a context; the names of the file stand in front of them."""
+    """The headings and the lead-in of a context, without the names of the file before them."""
     return context.partition(ABOVE)[2]
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a text whose language is unknown; one of over 4,000 characters, such as base64, is cut."""
+    """The sentences of a text in an unknown language; one of over 4,000 characters, such as base64, is cut."""
     return split_sentences(text, *_RULES)
 
 
@@ -165,7 +165,7 @@ def _leads(block: _Block, follower: _Block | None) -> bool:
 
 
 def _joined(blocks: Iterable[_Block]) -> Iterator[list[tuple[int, str]]]:
-    """Lines of short neighbours below the same heading, together; a command stays with its description."""
+    """Join the lines of short neighbours below the same heading; a command stays with its description."""
     joined: list[tuple[int, str]] = []
     kind = ""
     length = 0
@@ -185,7 +185,7 @@ def _joined(blocks: Iterable[_Block]) -> Iterator[list[tuple[int, str]]]:
 
 
 def _cut(lines: Lines) -> Iterator[tuple[int, str]]:
-    """One passage, or several if it is long."""
+    """Cut lines into one passage, or several if they are long."""
     passage = ""
     first = 0
     for number, line in lines:
@@ -203,15 +203,15 @@ def _cut(lines: Lines) -> Iterator[tuple[int, str]]:
 def _blocks(lines: Lines) -> Iterator[_Block]:
     """The paragraphs, headings, items of lists, rows of tables and pieces of code of a text."""
     block = _Block("text", 0, [])
-    names: list[str] = []  # of a table's columns
+    names: list[str] = []  # names of a table's columns
     for mark, level, number, line in _marked(lines):
         if mark == "underline":
             if block.kind == "text" and len(block.lines) == 1:
                 yield _Block("heading", level, block.lines)
                 block = _Block("text", 0, [])
             continue
-        goes_on = mark == block.kind in ("text", "code") or (mark, block.kind) == ("text", "item")
-        if block.lines and not goes_on:
+        continues = mark == block.kind in ("text", "code") or (mark, block.kind) == ("text", "item")
+        if block.lines and not continues:
             yield block
             block = _Block("text", 0, [])
         if mark == "header":
@@ -227,7 +227,7 @@ def _blocks(lines: Lines) -> Iterator[_Block]:
 
 
 def _marked(lines: Lines) -> Iterator[tuple[_Mark, int, int, str]]:
-    """What each line is, the level of a heading, and its number and text."""
+    """The kind of each line, the level of a heading, and the line's number and text."""
     fenced = False
     for (number, raw), (_, following) in pairwise(chain(lines, [(0, "")])):
         line = _CONTROL.sub(" ", raw)
@@ -243,7 +243,7 @@ def _marked(lines: Lines) -> Iterator[tuple[_Mark, int, int, str]]:
 
 
 def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
-    """What a line is, its level and text; None for the one under the names of columns."""
+    """The kind, level and text of a line; None for the line below a table's header."""
     if heading := _HEADING.match(line):
         text = _HEADING_END.sub("", heading[2].rstrip()).rstrip()
         return "heading" if text else "", len(heading[1]), text
@@ -261,7 +261,7 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
 
 
 def _is_rule(line: str) -> bool:
-    """Whether a line only separates, as `* * *` does."""
+    """Whether a line is only a separator, like `* * *`."""
     signs = "".join(line.split())
     return len(signs) >= 3 and not signs.strip("-*_")
 
@@ -271,6 +271,6 @@ def _cells(row: str) -> list[str]:
 
 
 def _row(cells: list[str], names: list[str]) -> str:
-    """The cells of a row, apart, each with the name of its column."""
+    """The cells of a row, separated, each with the name of its column."""
     named = zip_longest(cells, names[: len(cells)], fillvalue="")
     return " · ".join(f"{name}: {cell}" if name else cell for cell, name in named if cell)

@@ -1,4 +1,4 @@
-"""Files of a folder as passages, each with the number of its line, or of its page in a PDF."""
+"""Reads files as passages, each with its line number, or page number in a PDF."""
 
 import codecs
 import gzip
@@ -29,16 +29,16 @@ _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
 _COMPOUND = re.compile(r"\b(\w{1,40})-(?=(\w{1,40}))")
 _HYPHENATED = re.compile(r"(\w{1,40})[-\u00ad\u2010][ \t]?\n[ \t]*(\w{1,40})")
-_BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a sign of a font for symbols
-_DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of those that lead to the number of a page
+_BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a character of a symbol font
+_DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of the dots that lead to a page number
 _MARKDOWN = re.compile(r"(?=#{1,6}\s|={3}|-{3})")
-_NO_TEXT = frozenset((".pdf", ".docx", ".odt", ".eml", ".mbox"))  # or text that says its encoding itself
-_EDGE = 3  # lines at the top and the bottom of a page, where its number and the name of the text stand
-_MOST_PAGES = 0.8  # the share of pages on which a line must stand to be dropped
+_NO_TEXT = frozenset((".pdf", ".docx", ".odt", ".eml", ".mbox"))  # not text, or text that declares its encoding
+_EDGE = 3  # lines at the top and the bottom of a page, where its number and the title of the text are
+_MOST_PAGES = 0.8  # a line is dropped if it is on at least this share of pages
 
 
-# Of .docx and .odt.
-_MOST_TAGS = 2_000_000  # of a text; a tag takes more memory than its bytes
+# For .docx and .odt.
+_MOST_TAGS = 2_000_000  # most tags of a text; a tag takes more memory than its bytes
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
@@ -52,7 +52,7 @@ _ITEM = f"{_TEXT}list-item"
 _WORDS = f"{_W}t"
 _SPACES = {f"{_W}tab", f"{_W}br", f"{_W}cr", f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"}
 _UNSEEN = {
-    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",  # repeats what stands before it
+    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",  # repeats the preceding element
     *(f"{_W}delText", f"{_W}instrText"),
     *(f"{_TEXT}tracked-changes", f"{_TEXT}note-citation", f"{_OFFICE}annotation"),
 }
@@ -60,19 +60,19 @@ _HEADING_STYLE = re.compile(r"heading (\d)$|title$", re.IGNORECASE)
 
 
 def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage]:
-    """Passages of a file, each with the number of its first line, or of its page in a PDF.
+    """The passages of a file, each with the number of its first line, or its page number in a PDF.
 
-    A text that is not Unicode but looks like one in cp1252 is read as that; its path is added to `guessed`.
+    A text that is not Unicode but looks like cp1252 is read as that; its path is added to `guessed`.
 
-    Raises DataError if the file cannot be read or is not what its name says, whatever happens meanwhile, and
-    MissingExtraError if a package that reads it is not installed; the text names the file.
+    Raises DataError for whatever goes wrong with a file that cannot be read or does not match its suffix, and
+    MissingExtraError if the package that reads it is not installed; the message names the file.
     """
     suffix = kind_of(path)
     is_packed = path.suffix.lower() == ".gz"
     try:
         content = path.read_bytes()
         if is_packed:
-            content = read_unpacked(gzip.open(BytesIO(content)), "the text")
+            content = read_unpacked(gzip.open(BytesIO(content)), "text")
         if suffix not in _NO_TEXT and not is_mail(content) and (text := as_western(content)):
             content = text.encode()
             if guessed is not None:
@@ -85,23 +85,23 @@ def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage
     except (DataError, MissingExtraError) as error:
         raise type(error)(f"{path}: {error}") from error
     except MemoryError as error:
-        raise DataError(f"{path}: takes more memory than there is; save the text in parts") from error
+        raise DataError(f"{path}: not enough memory to read it; save the text in parts") from error
     except Exception as error:  # a parser of a damaged file raises anything
-        raise DataError(f"{path}: not a {suffix} file that can be read ({in_one_line(error)})") from error
+        raise DataError(f"{path}: not a readable {suffix} file ({in_one_line(error)})") from error
 
 
 def kind_of(path: Path) -> str:
-    """The end of a file's name that says what it is, in small letters; .gz only packs it."""
+    """The lower-case suffix that gives a file's type, ignoring .gz."""
     suffix = path.suffix.lower()
     return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
 
 
 def _decoded(content: bytes) -> str:
-    """The text of a file in UTF-8 or UTF-16, its line ends alike. Raises DataError if it is something else."""
+    """The text of a file in UTF-8 or UTF-16, with uniform line ends. Raises DataError for anything else."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = content.decode("utf-16", errors="replace")
     elif b"\0" in content:
-        raise DataError("holds binary data, not text")
+        raise DataError("contains binary data, not text")
     else:
         try:
             text = content.decode("utf-8-sig")
@@ -111,14 +111,14 @@ def _decoded(content: bytes) -> str:
 
 
 def _read_text(content: bytes) -> Source:
-    """A mail, or lines with their numbers; front matter names the whole."""
+    """A mail, or lines with their numbers; front matter is the context of the file."""
     if is_mail(content):
         return read_mail(content)
     text = _decoded(content)
     about: list[str] = []
     first = 1
     front = _FRONT_MATTER.match(text)
-    if front and _FIELD.match((front[1] or "").lstrip()):  # otherwise two lines that only separate
+    if front and _FIELD.match((front[1] or "").lstrip()):  # otherwise two horizontal rules
         about = _front_names(front[1])
         first += front[0].count("\n")
         text = text[front.end() :]
@@ -126,7 +126,7 @@ def _read_text(content: bytes) -> Source:
 
 
 def _front_names(front: str) -> list[str]:
-    """Title, aliases and tags of front matter, which need not be correct YAML."""
+    """Title, aliases and tags of front matter, which need not be valid YAML."""
     names = list[str]()
     field = ""
     for line in front.split("\n"):
@@ -169,7 +169,7 @@ def _read_pdf(content: bytes) -> Source:
         for page in document:
             text = _BULLET.sub("•", page.get_textpage().get_text_range())
             length += len(text)
-            if length > MOST_BYTES:  # one page may come many times
+            if length > MOST_BYTES:  # one page may be repeated many times
                 raise DataError(f"its pages have over {MOST_BYTES:,} characters; save the text in parts")
             pages.append(text.replace("\ufffe", "-\n").splitlines())
         marks = [(mark.get_dest(), mark.get_title(), mark.level) for mark in document.get_toc()]
@@ -178,25 +178,25 @@ def _read_pdf(content: bytes) -> Source:
     for number, page in enumerate(_without_repeated(pages)):
         for line in [*_rejoin("\n".join(line for line in page if not _is_of_contents(line))).split("\n"), PAGE_END]:
             level = titles.get((number, _bare(line)))
-            # A space before it keeps a line from being Markdown.
+            # A leading space keeps a line from being read as Markdown.
             text = _MARKDOWN.sub(" ", line) if level is None else f"{'#' * min(level + 1, 6)} {line}"
             lines.append((number + 1, text))
     return Source(lines, [])
 
 
 def _is_of_contents(line: str) -> bool:
-    """Whether a line is of a table of contents: it ends in five dots or more and the number of a page."""
+    """Whether a line belongs to a table of contents: it ends in five or more dots and a page number."""
     title, dot, page = line.rpartition(".")
     return bool(dot and _DOTS.search(title[-9:]) and re.fullmatch(r"\w+", page.strip()))
 
 
 def _bare(title: str) -> str:
-    """The letters of a title, without its number, to be compared with another form of it."""
+    """The letters of a title, without its number, for comparison with other forms of it."""
     return re.sub(r"\W", "", title.lstrip(".0123456789 ")).casefold()
 
 
 def _rejoin(text: str) -> str:
-    """A page whose hyphenated words are whole again; words such as Anglo-Saxon keep their hyphen."""
+    """Rejoin hyphenated words of a page; words such as Anglo-Saxon keep their hyphen."""
     compounds: list[tuple[str, str]] = sorted(_COMPOUND.findall(text.casefold()))
 
     def join(found: re.Match[str]) -> str:
@@ -211,7 +211,7 @@ def _rejoin(text: str) -> str:
 
 
 def _without_repeated(pages: list[list[str]]) -> list[list[str]]:
-    """Pages without the lines at their edges that stand, but for numbers, on every page with text, or nearly."""
+    """Drop lines at the edges of pages that are, apart from numbers, on nearly every page with text."""
     edges = [{_alike(line) for line in [*page[:_EDGE], *page[-_EDGE:]]} for page in pages if "".join(page).strip()]
     counts = Counter(line for edge in edges for line in edge)
     repeated = {line for line, count in counts.items() if line and count > 1 and count >= _MOST_PAGES * len(edges)}
@@ -227,36 +227,36 @@ def _alike(line: str) -> str:
 
 
 def _read_docx(content: bytes) -> Source:
-    """A text of Word."""
+    """A Word document."""
     try:
         levels = _docx_levels(_part(content, "word/styles.xml"))
-    except KeyError:  # there are none
+    except KeyError:  # it has no styles
         levels = {}
     body = _part(content, "word/document.xml").find(f"{_W}body")
     return Source(list(enumerate(_docx_lines(body, levels), 1)) if body is not None else [], [])
 
 
 def _read_odt(content: bytes) -> Source:
-    """A text of OpenDocument."""
+    """An OpenDocument text."""
     body = _part(content, "content.xml").find(f"{_OFFICE}body")
     return Source(list(enumerate(_odt_lines(body), 1)) if body is not None else [], [])
 
 
 def _part(document: bytes, name: str) -> "Element":
-    """One of the XML files in a document. Raises DataError for large ones and ValueError for entities, as in bombs."""
+    """An XML file inside a document. Raises DataError if it is large, ValueError for entities, as in XML bombs."""
     with require_extra("apps"):
         from defusedxml.ElementTree import fromstring
 
     with zipfile.ZipFile(BytesIO(document)) as archive, archive.open(name) as part:
         content = read_unpacked(part, name)
     if content.count(b"<") > _MOST_TAGS:
-        raise DataError(f"{name} in it has over {_MOST_TAGS:,} tags; save the text in parts")
+        raise DataError(f"its {name} has over {_MOST_TAGS:,} tags; save the text in parts")
     root: Element = fromstring(content, forbid_dtd=True)
     return root
 
 
 def _docx_levels(styles: "Element") -> dict[str, int]:
-    """Levels of the styles of headings; their names are in English, their identifiers are not."""
+    """Levels of heading styles; their names are always in English, their identifiers are not."""
     levels = {}
     for style in styles.iter(f"{_W}style"):
         name = style.find(f"{_W}name")
@@ -289,8 +289,8 @@ def _odt_lines(parent: "Element", is_item: bool = False) -> Iterator[str]:
 
 
 def _outermost(parent: "Element", tags: Collection[str]) -> Iterator["Element"]:
-    """The elements with these tags in another one, in their order, but none that is in one of them or is not seen."""
-    rest = [*reversed(parent)]  # the next one is the last; without recursion, for a text may be deep
+    """The outermost visible elements with these tags inside another element, in order."""
+    rest = [*reversed(parent)]  # a stack instead of recursion, because a text may be deeply nested
     while rest:
         element = rest.pop()
         if element.tag in tags:
@@ -309,9 +309,9 @@ def _block(text: str, level: int, is_item: bool) -> Iterator[str]:
 
 
 def _table(table: "Element") -> Iterator[str]:
-    """A table in Markdown, then the tables in its cells. Of several rows, the first has the names of the columns."""
+    """A table in Markdown, then the tables in its cells. The first of several rows is the header."""
     tables = [table]
-    for each in tables:  # more are added meanwhile
+    for each in tables:  # grows while iterating
         yield ""
         for number, row in enumerate(_outermost(each, _ROWS)):
             cells = [*_outermost(row, _CELLS)]
@@ -324,19 +324,19 @@ def _table(table: "Element") -> Iterator[str]:
 
 
 def _text(element: "Element", without: Collection[str] = ()) -> str:
-    """What a reader sees of an element, on one line; without the elements that have these tags."""
+    """The visible text of an element on one line, without elements that have these tags."""
     return " ".join("".join(_pieces(element, _WORDS if element.tag.startswith(_W) else "", without)).split())
 
 
 def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator[str]:
     """The text in an element; with `only` that of one kind of element."""
-    rest: list[Element | str] = [element]  # the next one is the last
+    rest: list[Element | str] = [element]  # a stack
     while rest:
         piece = rest.pop()
         if isinstance(piece, str):
             yield piece
         elif piece.tag not in _UNSEEN and piece.tag not in without:
-            # Paragraphs of notes and cells stand within others.
+            # Paragraphs of notes and cells are inside other paragraphs.
             if piece.tag in _SPACES or piece.tag == f"{_TEXT}p":
                 yield " "
             if piece.text and only in ("", piece.tag):

@@ -24,7 +24,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from xsent import Hit, LinearClassifier, SearchIndex, SentenceEncoder, XsentError, say_nothing_close
+from xsent import Hit, LinearClassifier, SearchIndex, SentenceEncoder, XsentError, no_match_message
 from xsent_apps.server.requests import (
     DEFAULT,
     FINGERPRINT,
@@ -44,8 +44,8 @@ from xsent_apps.server.requests import (
     read_form,
 )
 
-TURN = 16  # items: few enough that others get turns in between, and that an encoder uses the caller's thread alone
-GONE = 499  # status for a client that hung up, as nginx counts it
+TURN = 16  # items: few enough to let other requests in between, and for an encoder to use only the caller's thread
+GONE = 499  # status for a client that disconnected, as in nginx
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -55,7 +55,7 @@ _PAGE = """<!doctype html>
 <style>body {{ font: 1rem/1.5 sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem }}
 pre {{ overflow: auto }} td {{ padding-right: 1rem; vertical-align: top }}</style>
 <h1>xsent</h1>
-<p>This server turns texts into vectors, with the model {model}. It has the interface of OpenAI's
+<p>This server turns texts into vectors with the model {model}. It is compatible with OpenAI's
 <code>/v1/embeddings</code>.</p>
 <pre>{curl}</pre>
 <table>{rows}</table>
@@ -63,7 +63,7 @@ pre {{ overflow: auto }} td {{ padding-right: 1rem; vertical-align: top }}</styl
 </html>
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # it loads nothing
-_ANSWERS = {"200": {"description": "OK"}, "default": {"description": "Refused: `error.message` says why"}}
+_ANSWERS = {"200": {"description": "OK"}, "default": {"description": "Refused: `error.message` explains why"}}
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,14 +86,14 @@ def create_app(
     """An application for any ASGI server.
 
     Args:
-        encoder: Has as many threads as turns of 16 texts are encoded at once.
-        heads: Heads of this encoder, by the names that requests call them.
+        encoder: The encoder; each of its threads encodes 16 texts at a time.
+        heads: Heads of this encoder, by the names that requests use.
         indexes: Indexes of this encoder, by name. Raises FingerprintError if one is of another encoder.
-        aliases: More names that requests may call the model by.
+        aliases: Other names for the model in requests.
         api_key: The key that clients must send; None lets everyone in.
-        on_long: What a request to embed does with texts over `max_length` tokens unless it says so itself.
-        limits: Beyond them requests are refused.
-        hosts: Names besides localhost that requests may be sent to; None allows all.
+        on_long: What an embedding request does with texts over `max_length` tokens unless it sets `on_long` itself.
+        limits: Limits beyond which requests are refused.
+        hosts: Host names besides localhost that requests may be sent to; None allows all.
         origins: Origins of web pages that may read answers, such as https://example.org.
     """
     limits = limits or Limits()
@@ -126,10 +126,10 @@ def create_app(
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """Answer what the client did wrong."""
+    """Report the client's mistake."""
     if isinstance(error, ClientDisconnect):
-        return Response(status_code=GONE)  # nobody reads it
-    if isinstance(error, HTTPException):  # of the routes
+        return Response(status_code=GONE)  # nobody will read it
+    if isinstance(error, HTTPException):  # from the routes
         answer = ApiError(error.status_code, f"{request.method} {request.url.path[:100]}: {error.detail}").response()
         answer.headers.update(error.headers or {})
         return answer
@@ -138,24 +138,24 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    """Log what went wrong here, without telling our paths to the client; the traceback of a bug is logged anyway."""
+    """Log a failure of the server without exposing paths to the client; the traceback of a bug is logged anyway."""
     if isinstance(error, (XsentError, OSError)):
         logger.error("%s", error)
-    return ApiError(500, "this server failed; its log says why").response()
+    return ApiError(500, "internal error; the server's log has the details").response()
 
 
 class Workers:
-    """Threads that requests use in turns, first come first served."""
+    """Threads that requests share in turns, first come, first served."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._free = anyio.Semaphore(threads)
-        self._limiter = anyio.CapacityLimiter(threads)  # anyio's own has 40
+        self._limiter = anyio.CapacityLimiter(threads)  # anyio's default has 40
 
     async def map(self, work: Callable[[int, Sequence[T]], R], items: Sequence[T], request: Request) -> list[R]:
         """Results of `work`, called with the number of its first item and up to 16 items, in order.
 
-        Raises the first error of `work` and drops the rest; raises ClientDisconnect if the client has hung up.
+        Raises the first error of `work` and drops the rest; raises ClientDisconnect if the client has disconnected.
         """
         request.state.texts = len(items)  # for the log
         found: dict[int, R] = {}
@@ -166,8 +166,8 @@ class Workers:
                 async with self._free:
                     if await request.is_disconnected():
                         raise ClientDisconnect
-                    some = items[start : start + TURN]
-                    found[start] = await run_sync(work, start, some, limiter=self._limiter)
+                    batch = items[start : start + TURN]
+                    found[start] = await run_sync(work, start, batch, limiter=self._limiter)
 
         try:
             async with anyio.create_task_group() as group:
@@ -180,31 +180,31 @@ class Workers:
 
 
 class ServedIndex:
-    """An index that is read again once it has changed on the disk; threads may share it."""
+    """An index that is reloaded after it changes on disk; threads may share it."""
 
     def __init__(self, index: SearchIndex, encoder: SentenceEncoder) -> None:
         index.state.check_fingerprint(encoder.fingerprint, index.path)
         self._index = index
         self._encoder = encoder
         self._lock = Lock()
-        self._problem = ""  # why it could not be read again
+        self._problem = ""  # why it could not be reloaded
 
     def search(self, queries: Sequence[str], form: SearchForm) -> list[list[Hit]]:
         """The hits of every query."""
         with self._lock:
             if self._index.has_changed():
-                self._read_again()
+                self._reload()
             return self._index.search(self._encoder, queries, form.k, words=form.words, least=form.least)
 
-    def _read_again(self) -> None:
-        """Open the index; where that fails, the older one goes on to answer, and the log says so once."""
+    def _reload(self) -> None:
+        """Reload the index; on failure keep serving the old one and log once."""
         old = self._index
         try:
             index = SearchIndex(old.path)
             index.state.check_fingerprint(self._encoder.fingerprint, index.path)
         except (XsentError, OSError) as error:
             if self._problem != str(error):
-                logger.warning("the index as it was before is searched: %s", error)
+                logger.warning("could not reload the changed index; still searching the previous one: %s", error)
             self._problem = str(error)
             return
         self._index, self._problem = index, ""
@@ -230,12 +230,12 @@ class Service:
         self._widths = sorted({*self.encoder.bundle.trained.prefixes, self.encoder.dim})
 
     async def embeddings(self, request: Request) -> Response:
-        """Vectors, as OpenAI's clients read them."""
+        """Vectors in OpenAI's format."""
         form = await read_form(EmbeddingsForm, request, self.limits.bytes)
         self._check(form.model, len(form.input), "input")
         if form.dimensions not in (None, *self._widths):
             widths = ", ".join(map(str, self._widths))
-            message = f"dimensions: {form.dimensions} is none of those that this model was trained for: {widths}"
+            message = f"dimensions: {form.dimensions} is not among those that this model was trained for: {widths}"
             raise ApiError(400, message, param="dimensions")
         options = {"truncate_dim": form.dimensions, "on_long": form.on_long or self.on_long}
         vectors, used = await self._encode(form.input, request, options)
@@ -279,13 +279,13 @@ class Service:
         turns = await self._workers.map(find, form.query, request)
         hits = chain.from_iterable(found for found, _ in turns)
         data = [
-            {"index": row, "query": query, "hits": [vars(hit) for hit in found], "note": say_nothing_close(found)}
+            {"index": row, "query": query, "hits": [vars(hit) for hit in found], "note": no_match_message(found)}
             for row, (query, found) in enumerate(zip(form.query, hits, strict=True))
         ]
         return self._reply(data, [used for _, used in turns], index=name)
 
     async def models(self, _: Request) -> Response:
-        """The model under all its names, as OpenAI lists models."""
+        """The model under all its names, in OpenAI's format."""
         names = [self._name, *sorted(self._names - {self._name, DEFAULT})]
         return json_response({"object": "list", "data": [self._about(name) for name in names]})
 
@@ -296,7 +296,7 @@ class Service:
         return json_response(self._about(name))
 
     async def health(self, _: Request) -> Response:
-        """Whether it runs, and with which model."""
+        """Whether the server is running, and with which model."""
         return json_response({"status": "ok", "model": self._name, "fingerprint": self.encoder.fingerprint})
 
     async def metrics(self, _: Request) -> Response:
@@ -306,35 +306,35 @@ class Service:
     async def _encode(
         self, texts: list[str], request: Request, options: dict[str, Any]
     ) -> tuple[NDArray[np.float32], list[tuple[int, int]]]:
-        """Vectors [n, D], and what the turns took, see `_count`."""
+        """Vectors [n, D], and the counts of each batch, see `_count`."""
         longest = self.limits.length
         if options["on_long"] == "error":
             longest = min(longest, self.encoder.max_length)
 
-        def encode(first: int, some: Sequence[str]) -> tuple[NDArray[np.float32], tuple[int, int]]:
-            used = self._count(first, some, "input", longest)
-            return self.encoder.encode(some, **options), used
+        def encode(first: int, batch: Sequence[str]) -> tuple[NDArray[np.float32], tuple[int, int]]:
+            used = self._count(first, batch, "input", longest)
+            return self.encoder.encode(batch, **options), used
 
         turns = await self._workers.map(encode, texts, request)
         return np.concatenate([vectors for vectors, _ in turns]), [used for _, used in turns]
 
     def _about(self, name: str) -> dict[str, Any]:
-        """What is known about the model, called by this name."""
+        """Information about the model under this name."""
         encoder = self.encoder
         facts = {"fingerprint": encoder.fingerprint, "dimensions": self._widths, "max_length": encoder.max_length}
         facts |= {"languages": encoder.languages, "heads": [*self.heads], "indexes": [*self.indexes]}
         return {"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts}
 
     def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> tuple[int, int]:
-        """Tokens, and number of texts that are split. Raises ApiError if a text is empty, too long or none."""
+        """Number of tokens and of texts that are split. Raises ApiError if a text is empty, too long or invalid."""
         total = split = 0
         for row, text in enumerate(texts, first):
             try:
                 tokens = self.encoder.count_tokens(text)
-            except ValueError as error:  # half of a character
+            except ValueError as error:  # a lone surrogate
                 raise ApiError(400, f"{param}[{row}]: {error}", param=param) from error
             if not tokens:
-                raise ApiError(400, f"{param}[{row}] has no text in it: leave it out", param=param)
+                raise ApiError(400, f"{param}[{row}] is empty; omit it", param=param)
             if tokens > longest:
                 message = f"{param}[{row}] has {tokens:,} tokens, at most {longest:,} fit; shorten it"
                 more = ', send "on_long": "split", or start the server with --on-long split'
@@ -347,13 +347,13 @@ class Service:
         return total, split
 
     def _check(self, model: str, items: int, param: str) -> None:
-        """Raises ApiError if the model has another name or there are too many items."""
+        """Raise ApiError if the model has another name or there are too many items."""
         if model not in self._names:
             names = ", ".join(sorted(self._names))
-            message = f"there is no model {model[:100]!r} here, only {names}; --alias gives it another name"
+            message = f"there is no model {model[:100]!r} here, only {names}; add a name with --alias"
             raise ApiError(404, message, param="model", code="model_not_found")
         if items > self.limits.items:
-            what = "hits of all queries together" if param == "k" else "texts"
+            what = "hits in total over all queries" if param == "k" else "texts"
             message = f"{items:,} {what}; at most {self.limits.items:,} in one request"
             raise ApiError(400, message, param=param, code="too_many")
 
@@ -365,7 +365,7 @@ class Service:
 
 
 def _choose(known: Mapping[str, T], name: str | None, kind: str) -> tuple[str, T]:
-    """The name and the head or index that a request asks for; the only one needs no name."""
+    """The name and the head or index that a request asks for; a single one needs no name."""
     if not known:
         raise ApiError(404, f"this server has no {kind}; start it with --{kind} NAME=PATH", param=kind)
     if name is None and len(known) > 1:
@@ -377,7 +377,7 @@ def _choose(known: Mapping[str, T], name: str | None, kind: str) -> tuple[str, T
 
 
 def _about_routes(routes: Iterable[Route], model: str, *, needs_key: bool) -> list[Route]:
-    """Two more routes, which describe these ones."""
+    """Two more routes, which describe the others."""
     schema = _make_schema(routes, needs_key=needs_key)
 
     async def show_page(request: Request) -> Response:
@@ -391,7 +391,7 @@ def _about_routes(routes: Iterable[Route], model: str, *, needs_key: bool) -> li
 
 
 def _make_schema(routes: Iterable[Route], *, needs_key: bool) -> dict[str, Any]:
-    """The routes in OpenAPI's form, with the fields of their requests."""
+    """The OpenAPI schema of the routes, with the fields of their requests."""
     paths = {}
     for route in routes:
         summary = (getdoc(route.endpoint) or "").partition("\n")[0]
@@ -412,7 +412,7 @@ def _make_schema(routes: Iterable[Route], *, needs_key: bool) -> dict[str, Any]:
 
 
 def _make_page(schema: Mapping[str, Any], model: str, host: str) -> str:
-    """The page; `host` is the name by which the reader called the server."""
+    """The start page; `host` is the name that the reader used for the server."""
     rows = "".join(
         f"<tr><td><code>{method.upper()}&nbsp;{escape(path)}</code><td>{escape(operation['summary'])}\n"
         for path, methods in schema["paths"].items()

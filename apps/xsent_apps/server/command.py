@@ -27,8 +27,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 def serve(
     model: BundleOption = None,
     layers: LayersOption = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; the default serves this machine only.")] = LOCAL[0],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on; by default only this machine can connect.")] = LOCAL[
+        0
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8000,
     head: Annotated[
         list[str] | None,
         typer.Option(metavar="[NAME=]PATH", help="A head of `xsent classify fit`; may be repeated."),
@@ -38,7 +40,7 @@ def serve(
     ] = None,
     alias: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Another name that clients call the model by; may be repeated."),
+        typer.Option(metavar="NAME", help="Another name for the model in requests; may be repeated."),
     ] = None,
     api_key_file: Annotated[
         Path | None,
@@ -49,21 +51,22 @@ def serve(
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ORIGIN", help="Let web pages from there, such as https://example.org, read answers; repeatable."
+            metavar="ORIGIN",
+            help="Let web pages from this origin, such as https://example.org, read answers; repeatable.",
         ),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Another name than localhost that requests may be sent to; repeatable."),
+        typer.Option(metavar="NAME", help="A host name besides localhost that requests may be sent to; repeatable."),
     ] = None,
     on_long: Annotated[
         Literal["split", "error"], typer.Option(help="Split texts that are too long for the model, or refuse them.")
     ] = "split",
-    max_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 2**20,
-    max_items: Annotated[int, typer.Option(min=1, help="Texts of a request, or hits.")] = 2048,
-    max_length: Annotated[int, typer.Option(min=1, help="Tokens of a text that is split.")] = 8192,
-    queue: Annotated[int, typer.Option(min=0, help="Requests that may wait; more are answered 503.")] = 64,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that a request may take in all.")] = 120,
+    max_bytes: Annotated[int, typer.Option(min=1, help="Most bytes per request.")] = 2**20,
+    max_items: Annotated[int, typer.Option(min=1, help="Most texts or hits per request.")] = 2048,
+    max_length: Annotated[int, typer.Option(min=1, help="Most tokens of a text that is split.")] = 8192,
+    queue: Annotated[int, typer.Option(min=0, help="Requests that may wait; others get status 503.")] = 64,
+    timeout: Annotated[float, typer.Option(min=1, help="Most seconds per request.")] = 120,
     access_log: Annotated[bool, typer.Option(help="Log each request in one line, without its texts.")] = True,
     threads: ThreadsOption = None,
 ) -> None:
@@ -72,7 +75,7 @@ def serve(
     Ctrl-C and SIGTERM let running requests finish.
     """
     with require_extra("apps"):
-        import uvicorn  # noqa: F401  if it is missing, say so before the model is loaded
+        import uvicorn  # noqa: F401  if it is missing, fail before the model is loaded
 
         from xsent_apps.server.application import create_app
         from xsent_apps.server.requests import Limits
@@ -95,10 +98,12 @@ def serve(
             hosts=allow_host or () if allow_host or is_local else None,
             origins=allow_origin or (),
         )
-        # Python keeps the text of each warning for ever, and each number of texts makes another.
+        # Python keeps the text of each warning forever, and each number of texts yields another.
         warnings.simplefilter("ignore", UnknownTextWarning)
         if host not in LOCAL and key is None:
-            warnings.warn(f"anybody who reaches {host} can use this server: set {KEY}, or --api-key-file", stacklevel=1)
+            warnings.warn(
+                f"anybody who can reach {host} can use this server; set {KEY} or --api-key-file", stacklevel=1
+            )
         logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
         logging.getLogger(__package__).setLevel(logging.INFO if access_log else logging.WARNING)
         where = address(host, listener)
@@ -107,7 +112,7 @@ def serve(
 
 
 def _api_key(file: Path | None) -> str | None:
-    """The key; not from the command line, which every user of the machine can see."""
+    """The key; not a command-line option, because every user of the machine could read it."""
     key = os.environ.get(KEY) if file is None else file.read_text(errors="replace").strip()
     if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
         raise DataError(f"{file or KEY}: expected one line, the key, of printable ASCII without spaces")
@@ -115,20 +120,20 @@ def _api_key(file: Path | None) -> str | None:
 
 
 def _check_names(origins: Iterable[str], hosts: Iterable[str], key: str | None) -> None:
-    """Raises DataError for an origin or a name that no browser would send, which would never fit."""
+    """Raise DataError for an origin or a name that no browser would send, which would never match."""
     for origin in origins:
         if origin == "*" and key is None:
-            raise DataError(f"--allow-origin '*' lets every web page read the answers; set {KEY}, or --api-key-file")
+            raise DataError(f"--allow-origin '*' lets every web page read the answers; set {KEY} or --api-key-file")
         if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\sA-Z]+", origin):
-            expected = "SCHEME://NAME[:PORT] in small letters, as in https://example.org"
+            expected = "SCHEME://NAME[:PORT] in lower case, such as https://example.org"
             raise DataError(f"--allow-origin {origin!r}: expected {expected}")
     for host in hosts:
         if not re.fullmatch(r"[^/\s*:]+|\[[^/\s*]+\]", host):
-            raise DataError(f"--allow-host {host!r}: expected a name, as in pi.local")
+            raise DataError(f"--allow-host {host!r}: expected a name, such as pi.local")
 
 
 def _named(options: Iterable[str] | None) -> dict[str, Path]:
-    """Paths by name; a path without a name is called as its file."""
+    """Paths by name; a path without a name is named after its file."""
     found = dict[str, Path]()
     for option in options or ():
         name, equals, path = option.partition("=")
@@ -136,7 +141,7 @@ def _named(options: Iterable[str] | None) -> dict[str, Path]:
             name = Path(option).stem
             path = option
         if name in found or not name or not path:
-            reason = f"the name {name!r} is taken; give" if name in found else "expected"
+            reason = f"the name {name!r} is taken; use" if name in found else "expected"
             raise ValueError(f"{option!r}: {reason} NAME=PATH, with another name for each")
         found[name] = Path(path)
     return found

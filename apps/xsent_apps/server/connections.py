@@ -1,4 +1,4 @@
-"""Connections to the server: how many there may be, and how long each may keep it waiting."""
+"""Connections to the server: limits on their number and on how long each may keep it waiting."""
 
 import asyncio
 from time import monotonic
@@ -10,27 +10,27 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class Connection(H11Protocol):
-    """A connection that cannot keep others out while it sends nothing, half a request, or reads no answer.
+    """A connection that cannot block others by sending nothing or half a request, or by not reading its answer.
 
-    uvicorn counts open connections and answers 503 beyond `limit_concurrency`, and its `timeout_keep_alive` begins only
-    after an answer. So a few hundred connections that send half a header would lock the server for as long as they
+    uvicorn counts open connections and answers 503 beyond `limit_concurrency`, and its `timeout_keep_alive` starts only
+    after an answer. So a few hundred connections that send half a header could block the server for as long as they
     like. Here both settings mean something else:
 
-    - Beyond `limit_concurrency` connections a new one is still accepted, and the one that has kept the server waiting
+    - Beyond `limit_concurrency` connections, a new one is still accepted, and the one that has kept the server waiting
       longest is closed. A client that sends its request at once is served, however many others hold theirs back. A
-      limit for each address would not do this: behind a proxy all clients have the same one.
+      limit per address would not work: behind a proxy, all clients have the same address.
     - A connection is closed if the server has waited `timeout_keep_alive` seconds for a whole header, for a whole body,
       or for the client to read any more of its answer.
 
-    A connection whose whole request is being worked on is not closed; the application limits those, see `Gate`.
+    A connection whose complete request is being processed is not closed; the application limits those, see `Gate`.
     """
 
     def __init__(self, config: Config, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  uvicorn's
         super().__init__(config, *arguments, **options)
         self._most = config.limit_concurrency
         self.limit_concurrency = None  # or uvicorn answers 503
-        self._since = monotonic()  # finer than uvloop's clock: when the client's turn began, or when it last read
-        self._unsent = 0  # bytes of answers at the last look
+        self._since = monotonic()  # start of the client's turn, or its last read; finer than uvloop's clock
+        self._unsent = 0  # unsent bytes at the last check
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -40,35 +40,35 @@ class Connection(H11Protocol):
         return not cycle or cycle.response_complete or cycle.more_body or self.transport.get_write_buffer_size() > 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        """Accept it, and close another one if there are too many."""
+        """Accept the connection, and close another one if there are too many."""
         super().connection_made(transport)
         self._watch()
         everyone = cast("set[Connection]", self.connections)
         if self._most and len(everyone) > self._most:
             longest = min((one for one in everyone if one.waits), key=lambda one: one._since)  # at least this one
-            everyone.discard(longest)  # uvicorn does so only when the loop comes round
+            everyone.discard(longest)  # uvicorn does so only in the next iteration of the loop
             longest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Watch it no longer."""
+        """Stop watching the connection."""
         super().connection_lost(exc)
         if self._timer:
             self._timer.cancel()
 
     def handle_events(self) -> None:
-        """Note when a whole header has come."""
+        """Record when a complete header has arrived."""
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
             self._since = monotonic()
 
     def on_response_complete(self) -> None:
-        """Note when an answer is complete; the next request may have come with the last one."""
+        """Record when an answer is complete; the next request may have arrived with the last one."""
         self._since = monotonic()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP. An answer that has begun, or begins now, would be a traceback in uvicorn."""
+        """Refuse what is not HTTP. If an answer has started or starts now, uvicorn would log a traceback."""
         if self.cycle:
             self.cycle.disconnected = True
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
@@ -77,9 +77,9 @@ class Connection(H11Protocol):
             self.transport.close()
 
     def _watch(self) -> None:
-        """Close the connection if its client has let the server wait too long, or look again when it would have.
+        """Close the connection if its client has kept the server waiting too long; otherwise check again later.
 
-        The timer is never moved, since most requests are shorter than it.
+        The timer is never moved, because most requests are shorter.
         """
         now = monotonic()
         unsent = self.transport.get_write_buffer_size()
@@ -90,4 +90,4 @@ class Connection(H11Protocol):
             self._unsent = unsent
             self._timer = self.loop.call_later(left, self._watch)
         else:
-            self.transport.abort()  # to close it would wait until the client has read everything
+            self.transport.abort()  # close() would wait until the client has read everything

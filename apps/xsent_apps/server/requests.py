@@ -1,4 +1,4 @@
-"""Requests and their answers: fields as OpenAI's embeddings have them and our own, limits, errors in OpenAI's form."""
+"""Requests and answers: OpenAI's fields and additional ones, limits, and errors in OpenAI's format."""
 
 import hmac
 import json
@@ -22,15 +22,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xsent.cli.terminal import plain
 
-OnLong = Literal["error", "split"]  # not "warn": nobody would see that a text was cut
-DEFAULT = "default"  # a name that every model answers to
+OnLong = Literal["error", "split"]  # not "warn": nobody would notice that a text was cut
+DEFAULT = "default"  # a name that works for every model
 HEALTH = "/health"
 FINGERPRINT, SPLIT = "X-Xsent-Fingerprint", "X-Xsent-Split"  # headers of answers
-OPEN = frozenset({HEALTH, "/", "/openapi.json"})  # need no key: monitors and browsers have none; nothing secret there
-BODY_SECONDS = 30  # for a client to send its body
+OPEN = frozenset(
+    {HEALTH, "/", "/openapi.json"}
+)  # need no key: monitors and browsers have none, and nothing there is secret
+BODY_SECONDS = 30  # for a client to send the body
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)  # seconds
 
-_LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})  # as the header Host names this machine
+_LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})  # names of this machine in the Host header
 _PORT = re.compile(r":\d+$")
 
 logger = logging.getLogger(__name__)
@@ -41,26 +43,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Limits:
-    """Beyond them a request is refused."""
+    """Limits beyond which a request is refused."""
 
     bytes: int = 2**20  # of a body
-    items: int = 2048  # texts of a request, as OpenAI has it, or hits that it asks for
-    length: int = 8192  # tokens of one text, however it is split
-    queue: int = 64  # waiting requests, in addition to those at work
+    items: int = 2048  # texts per request, as at OpenAI, or requested hits
+    length: int = 8192  # tokens of one text, even if it is split
+    queue: int = 64  # waiting requests, in addition to those being processed
     seconds: float = 120  # from the first byte of a request to the last of its answer
 
 
 class ApiError(Exception):
-    """A refused request; the client reads its text."""
+    """A refused request; its message is sent to the client."""
 
     def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.param = param  # the wrong field
-        self.code = code  # kind of the error, for programs
+        self.code = code  # machine-readable kind of error
 
     def response(self) -> Response:
-        """The answer, which tells a client whether to try again."""
+        """The answer; its headers show a client whether to try again."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         error = {"message": str(self), "type": kind, "param": self.param, "code": self.code}
         headers = {"Retry-After": "1"} if self.status == 503 else {}
@@ -69,23 +71,23 @@ class ApiError(Exception):
 
 
 def json_response(content: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """An answer in JSON."""
+    """A JSON answer."""
     return Response(to_json(content), status, headers, "application/json")
 
 
 def _texts(value: object) -> object:
-    """Turn one text into a list of one, and refuse everything else in words; a union would list all alternatives."""
+    """Accept a string or a list; a pydantic union would report an error per alternative."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts:
         raise ValueError("expected a text, or a list of at least one")
     if all(type(text) is int or (isinstance(text, list) and text[:1] and type(text[0]) is int) for text in texts):
         advice = "send text (in LangChain check_embedding_ctx_length=False)"
-        raise ValueError(f"tokens of another model's vocabulary mean nothing to this one; {advice}")
+        raise ValueError(f"tokens of another model's vocabulary are meaningless to this one; {advice}")
     return texts
 
 
 def _groups(value: object) -> object:
-    """Turn each text into a group of one; pairs stay as they are."""
+    """Turn each text into a group of one; pairs are unchanged."""
     texts = _texts(value)
     return [[text] if isinstance(text, str) else text for text in texts] if isinstance(texts, list) else texts
 
@@ -95,7 +97,7 @@ _Groups = str | list[str] | list[tuple[str, str]]
 
 
 class Form(BaseModel):
-    """Fields of a request; a misspelt one is refused, one that is null counts as left out."""
+    """Fields of a request; a misspelt field is refused, a null field counts as missing."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -110,7 +112,7 @@ class Form(BaseModel):
 
 
 class EmbeddingsForm(Form):
-    """Fields of `/v1/embeddings`; others are ignored, because programs send those of other servers."""
+    """Fields of `/v1/embeddings`; unknown ones are ignored, because programs send those of other servers."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -118,11 +120,11 @@ class EmbeddingsForm(Form):
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
     user: str | None = None  # OpenAI's; ignored
-    on_long: OnLong | None = None  # ours; default: what the server was started with
+    on_long: OnLong | None = None  # not OpenAI's; default: the server's --on-long
 
 
 class ClassifyForm(Form):
-    """Fields of `/classify`; the input has groups of one text, or of two for a head of pairs."""
+    """Fields of `/classify`; the input has groups of one text, or of two if the head is for pairs."""
 
     input: Annotated[list[list[str]], FailFast(), BeforeValidator(_groups, json_schema_input_type=_Groups)]
     head: str | None = None
@@ -143,7 +145,7 @@ FORMS: dict[str, type[Form]] = {"/v1/embeddings": EmbeddingsForm, "/classify": C
 
 
 async def read_form(kind: type[AnyForm], request: Request, limit: int) -> AnyForm:
-    """Read and check the fields of a request. Raises ApiError with the first thing that is wrong."""
+    """Read and check the fields of a request. Raises ApiError with the first problem."""
     body = await _read_body(request, limit)
     try:
         return kind.model_validate(json.loads(body))
@@ -152,30 +154,30 @@ async def read_form(kind: type[AnyForm], request: Request, limit: int) -> AnyFor
     except (ValueError, RecursionError) as error:
         raise ApiError(400, f"Invalid JSON: {error}") from error
     names = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-    place = "".join(names).removeprefix(".")[:100]  # as in input[3]
+    place = "".join(names).removeprefix(".")[:100]  # such as input[3]
     reason = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
-        reason = f"there is no such field; there are {', '.join(kind.model_fields)}"
+        reason = f"unknown field; known fields: {', '.join(kind.model_fields)}"
     raise ApiError(400, f"{place}: {reason}" if place else reason, param=place or None)
 
 
 async def _read_body(request: Request, limit: int) -> bytearray:
-    """The body of a request; beyond the limit it is read and dropped, whatever its header says of its length."""
+    """Read the body of a request; beyond the limit it is read and dropped, whatever length its header claims."""
     if (coding := request.headers.get("content-encoding", "identity")) != "identity":
-        raise ApiError(415, f"a body in {coding[:20]}; send it as it is, without Content-Encoding")
+        raise ApiError(415, f"the body is encoded as {coding[:20]}; send it without Content-Encoding")
     body = bytearray()
     size = 0
     with anyio.move_on_after(BODY_SECONDS) as deadline:
         async for chunk in request.stream():
             size += len(chunk)
             if size > limit:
-                body.clear()  # and read on, or the client would not see the answer
+                body.clear()  # but continue reading, or the client would not see the answer
             else:
                 body += chunk
     if size > limit:
         raise ApiError(413, f"the request has more than {limit:,} bytes; send fewer texts at once", code="too_large")
     if deadline.cancelled_caught:
-        raise ApiError(408, f"the body did not come within {BODY_SECONDS} seconds")
+        raise ApiError(408, f"the body did not arrive within {BODY_SECONDS} seconds")
     return body
 
 
@@ -185,14 +187,14 @@ class Metrics:
     def __init__(self, model: dict[str, str]) -> None:
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        Info("xsent_model", "What encodes", registry=registry).info(model)
+        Info("xsent_model", "The model", registry=registry).info(model)
         labels = ("path", "status")
         self.requests = Counter("xsent_requests", "Requests by path and status", labels, registry=registry)
-        seconds = "From the header to the whole answer"
+        seconds = "From the header to the complete answer"
         self.seconds = Histogram("xsent_request_seconds", seconds, ["path"], buckets=BUCKETS, registry=registry)
-        self.inside = Gauge("xsent_requests_inside", "Requests at work and waiting", registry=registry)
+        self.inside = Gauge("xsent_requests_inside", "Requests being processed or waiting", registry=registry)
         self.texts = Counter("xsent_texts", "Texts encoded", registry=registry)
-        self.tokens = Counter("xsent_tokens", "Their tokens", registry=registry)
+        self.tokens = Counter("xsent_tokens", "Tokens encoded", registry=registry)
 
     def page(self) -> bytes:
         """All counters as text."""
@@ -200,7 +202,7 @@ class Metrics:
 
 
 def allow_origins(origins: Sequence[str]) -> list[Middleware]:
-    """What lets web pages of these origins read answers; before the gate, since browsers ask first without a key."""
+    """CORS middleware for these origins; it comes before the gate, because browsers send a preflight without a key."""
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,
@@ -212,16 +214,16 @@ def allow_origins(origins: Sequence[str]) -> list[Middleware]:
 
 
 def host_name(host: str) -> str:
-    """The name in a header Host, to be compared: without its port, in small letters."""
+    """The name in a Host header for comparison: without the port, in lower case."""
     return _PORT.sub("", host).lower()
 
 
 @dataclass
 class _Answer:
-    """Sends an answer and notes its status."""
+    """Sends an answer and records its status."""
 
     send: Send
-    status: int = 0  # until it has begun
+    status: int = 0  # 0 until it has started
 
     async def __call__(self, message: Message) -> None:
         self.status = message.get("status", self.status)
@@ -232,22 +234,24 @@ class _Answer:
 class Gate:
     """Middleware that counts and logs requests, and refuses at once those that cannot be served.
 
-    So nothing piles up. A request keeps its place until its answer is sent, since a slow reader holds memory too. When
-    all places are taken, a new request gets the place of the one that has waited longest for its client to send the
-    body or to read. So clients that hold back their bodies lock nobody out.
+    So nothing piles up. A request keeps its place until its answer is sent, because a slow reader uses memory, too.
+    When all places are taken, a new request gets the place of the one that has waited longest for its client to send
+    the body or to read, so clients that hold back their bodies cannot block others.
     """
 
     app: ASGIApp
     _: KW_ONLY
-    places: int  # for requests at work and waiting
-    seconds: float  # that a request may take
+    places: int  # for requests being processed or waiting
+    seconds: float  # most seconds per request
     api_key: str | None
     hosts: Iterable[str] | None
-    paths: frozenset[str]  # counted by name; all others count as one
+    paths: frozenset[str]  # counted by name; all others together
     metrics: Metrics
     inside: int = 0
-    full: bool = False  # since requests were refused, until half of the places are free
-    waiting: dict[anyio.CancelScope, None] = field(default_factory=dict)  # requests, by how long their clients keep us
+    full: bool = False  # from the first refusal until half of the places are free
+    waiting: dict[anyio.CancelScope, None] = field(
+        default_factory=dict
+    )  # requests waiting for their client, longest first
 
     def __post_init__(self) -> None:
         self._bearer = f"Bearer {self.api_key}".encode() if self.api_key else None
@@ -275,30 +279,30 @@ class Gate:
                 await self._serve(scope, receive, answer)
         finally:
             seconds = perf_counter() - began
-            status = answer.status or 500  # without an answer it was a bug
+            status = answer.status or 500  # no answer means a bug
             self.metrics.requests.labels(path, status).inc()
             self.metrics.seconds.labels(path).observe(seconds)
             texts = scope.get("state", {}).get("texts", 0)
-            if scope["path"] != HEALTH:  # what watches the server asks for it twice a minute
+            if scope["path"] != HEALTH:  # monitors request it twice a minute
                 named = plain(scope["path"][:100])
                 logger.info("%s %s %d, %.1f ms, texts: %d", scope["method"], named, status, 1000 * seconds, texts)
 
     async def _serve(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
-        """Serve one request within its time."""
+        """Serve one request within the time limit."""
         self._take_places(1)
         try:
             with anyio.move_on_after(self.seconds) as request:
                 await self.app(scope, self._receiver(receive, request), self._sender(answer, request))
-        except anyio.get_cancelled_exc_class():  # the server stops and has waited long enough, see `xsent serve`
+        except anyio.get_cancelled_exc_class():  # the server is stopping and has waited long enough
             if not answer.status:
                 with anyio.CancelScope(shield=True):
-                    message = "this server was stopped before it was done; try again later"
+                    message = "this server was stopped before the request was done; try again later"
                     await ApiError(503, message, code="stopped").response()(scope, receive, answer)
             raise
         finally:
             self._take_places(-1)
         if request.cancelled_caught and not answer.status:
-            message, code = "others needed its place before its body had come; try again soon", "overloaded"
+            message, code = "other requests needed its place before its body arrived; try again soon", "overloaded"
             if anyio.current_time() >= request.deadline:
                 message = f"not done within {self.seconds:g} seconds; send fewer texts, or try again later"
                 code = "timeout"
@@ -310,7 +314,7 @@ class Gate:
         self.full = self.full and self.inside > self.places // 2
 
     async def _wait(self, request: anyio.CancelScope, client: Awaitable[T]) -> T:
-        """Wait for the client of a request, which may lose its place meanwhile."""
+        """Wait for the client of a request, which may lose its place in the meantime."""
         self.waiting[request] = None
         try:
             return await client
@@ -322,7 +326,7 @@ class Gate:
 
         async def receive_body() -> Message:
             nonlocal whole
-            if whole:  # only a look whether the client is still there
+            if whole:  # only checks whether the client is still there
                 return await receive()
             message = await self._wait(request, receive())
             whole = not message.get("more_body")
@@ -337,7 +341,7 @@ class Gate:
         return send_answer
 
     def _free_place(self) -> bool:
-        """End the request that has waited longest for its client; False if none waits."""
+        """Cancel the request that has waited longest for its client; returns False if none is waiting."""
         longest = next(iter(self.waiting), None)
         if longest is not None:
             del self.waiting[longest]
@@ -346,22 +350,24 @@ class Gate:
 
     def _refusal(self, scope: Scope) -> ApiError | None:
         headers = Headers(scope=scope)
-        given = headers.get("authorization", "").encode("latin-1")  # the bytes that were sent
-        if given[:7].lower() == b"bearer ":  # names of schemes have no case
+        given = headers.get("authorization", "").encode("latin-1")  # the bytes as sent
+        if given[:7].lower() == b"bearer ":  # scheme names are case-insensitive
             given = b"Bearer " + given[7:]
         if self._bearer and not hmac.compare_digest(given, self._bearer):
-            expected = "expected this server's key, as in 'Authorization: Bearer KEY'"
+            expected = "expected this server's key, in the form 'Authorization: Bearer KEY'"
             return ApiError(401, expected, code="invalid_api_key")
         host = headers.get("host", "")
-        # A web page can point its own name to this machine, and would read answers meant for programs here.
+        # A web page could point its own host name to this machine and read answers meant for local programs.
         if self._hosts is not None and host_name(host) not in self._hosts:
             advice = "start the server with --allow-host and this name, or with an API key"
             return ApiError(403, f"{host[:100]!r} is not among {', '.join(sorted(self._hosts))}; {advice}")
-        # Not 429, which would say that this client asks too often. OpenAI's clients try again after both.
+        # Not 429, which would mean that this client sends too many requests. OpenAI's clients retry after both.
         if scope["method"] == "POST" and self.inside >= self.places and not self._free_place():
             if not self.full:
-                logger.warning("all %d places are taken: more requests get 503; --queue makes room", self.places)
+                logger.warning(
+                    "all %d places are taken; further requests get 503 (raise --queue to let more wait)", self.places
+                )
             self.full = True
-            message = f"{self.inside} at once are all that this server takes; try again soon"
+            message = f"this server is at its limit of {self.inside} requests; try again soon"
             return ApiError(503, message, code="overloaded")
         return None

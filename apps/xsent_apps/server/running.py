@@ -1,4 +1,4 @@
-"""A server from its first connection to its last: where it listens, its limits, and how it ends."""
+"""Runs a server: where it listens, its limits, and how it stops."""
 
 import asyncio
 import errno
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
 LOCAL = ("127.0.0.1", "::1", "localhost")
-CONNECTIONS = 512  # open at once; for one more, that which has waited longest for its client is closed
-IDLE_SECONDS = 40  # that a client may keep us waiting; longer than for a body, after which the application answers 408
-HEADER_BYTES = 2**16  # of a request, and of the trailers after its body
-GRACE_SECONDS = 30  # that running requests get after SIGTERM
+CONNECTIONS = 512  # most open connections; for one more, the one that has waited longest for its client is closed
+IDLE_SECONDS = 40  # most seconds of waiting for a client; longer than for a body, after which the answer is 408
+HEADER_BYTES = 2**16  # most bytes of a header, and of the trailers after a body
+GRACE_SECONDS = 30  # for running requests to finish after SIGTERM
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections at once. Raises DataError in one line, which uvicorn would not."""
+    """A socket that accepts connections at once. Raises a one-line DataError, which uvicorn would not."""
     try:
-        # With the protocol: asyncio knows by it that answers must not wait for the client's acknowledgement (40 ms).
+        # With the protocol, so that asyncio does not delay answers until the client's acknowledgement (40 ms).
         found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
         try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server may just have ended here
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # another server may just have stopped here
             listener.bind(address)
             listener.listen()
         except BaseException:
@@ -39,21 +39,21 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno == errno.EADDRINUSE:
-            reason = "another program listens there; choose another --port, or stop it"
+            reason = "another program is using this port; choose another --port, or stop it"
         raise DataError(f"{host}, port {port}: {reason}") from error
     return listener
 
 
 def address(host: str, listener: socket.socket) -> str:
-    """Where a browser finds a server."""
+    """The URL of a server."""
     return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 def run_server(application: "ASGIApp", listener: socket.socket, *, lifespan: Literal["on", "off"] = "off") -> None:
-    """Serve until a signal comes, then finish running requests."""
+    """Serve until a signal arrives, then finish running requests."""
     server = make_server(application, lifespan=lifespan)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
-    logging.getLogger("uvicorn.error").addFilter(  # of a request that was stopped one line says so already
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn re-raises it after it has stopped
+    logging.getLogger("uvicorn.error").addFilter(  # an interrupted request is already logged in one line
         lambda record: record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
     )
     with suppress(KeyboardInterrupt):
@@ -61,7 +61,7 @@ def run_server(application: "ASGIApp", listener: socket.socket, *, lifespan: Lit
 
 
 def make_server(application: "ASGIApp", *, lifespan: Literal["on", "off"] = "off") -> "Server":
-    """A server that lets no client keep others out, see `Connection`."""
+    """A server in which no client can block others, see `Connection`."""
     import uvicorn
 
     from xsent_apps.server.connections import Connection

@@ -1,4 +1,4 @@
-"""`xsent web`: a page that searches, sorts and maps texts in the browser, which they never leave."""
+"""`xsent web`: a page that searches, sorts and maps texts in the browser, without sending them anywhere."""
 
 import webbrowser
 from contextlib import suppress
@@ -18,13 +18,13 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command(short_help="Search, sort and map texts in the browser.", epilog="Example: xsent web --open")
 def web(
     model: BundleOption = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8090,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8090,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; the default serves this machine only.")
+        str, typer.Option(help="Address to listen on; by default only this machine can connect.")
     ] = "127.0.0.1",
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write the page into this folder, for any static host, and serve nothing.")
+        Path | None, typer.Option(help="Write the page to this folder, for any static host, instead of serving it.")
     ] = None,
     force: ForceOption = False,
 ) -> None:
@@ -40,9 +40,9 @@ def web(
 def _serve(site: Site, host: str, port: int, open_page: bool) -> None:
     with require_extra("apps"):
         from xsent_apps.web.server import create_app
-    with listen(host, port) as listener, suppress(KeyboardInterrupt):  # the usual end, no failure
+    with listen(host, port) as listener, suppress(KeyboardInterrupt):  # the usual way to stop
         page = f"{address(host, listener)}/"
-        typer.echo(f"{page}  (Ctrl-C ends)")
+        typer.echo(f"{page}  (press Ctrl-C to stop)")
         if open_page:
             webbrowser.open(page)
         run_server(create_app(site), listener)

@@ -18,7 +18,7 @@ from starlette.types import Scope
 from xsent_apps.server.running import address, listen, make_server
 from xsent_apps.web.site import FILES_JSON, Site
 
-TYPES = {  # not those of the machine, on which the page would depend
+TYPES = {  # fixed, so that the page does not depend on the machine's MIME types
     ".html": "text/html",
     ".css": "text/css",
     ".js": "text/javascript",
@@ -29,7 +29,7 @@ TYPES = {  # not those of the machine, on which the page would depend
     ".md": "text/plain",
 }
 HEADERS = {
-    # Also in index.html, for hosts that send no headers; here it holds for the workers too.
+    # Also in index.html, for hosts that send no headers; here it applies to the workers, too.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; "
         "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -40,12 +40,12 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-cache",  # browsers keep files, and ask each time whether they have changed
+    "Cache-Control": "no-cache",  # browsers keep files, but check each time whether they have changed
 }
 
 
 def create_app(site: Site) -> Starlette:
-    """An application that answers with the files of a site and nothing else, whatever the path."""
+    """An application that serves the files of a site and nothing else, whatever the path."""
 
     async def send_list(_: Request) -> Response:
         return Response(site.list, media_type=TYPES[".json"], headers=HEADERS)
@@ -60,7 +60,7 @@ def create_app(site: Site) -> Starlette:
 
 @contextmanager
 def open_site(site: Site) -> Iterator[str]:
-    """The address of a site, which a thread serves on a free port of this machine until the context ends."""
+    """Serve a site from a thread on a free local port until the context ends; yields its URL."""
     with listen("127.0.0.1", 0) as listener:
         server = make_server(create_app(site))
         thread = Thread(target=server.run, args=([listener],), daemon=True)
@@ -73,26 +73,26 @@ def open_site(site: Site) -> Iterator[str]:
 
 
 class _Files(StaticFiles):
-    """The files of a site, which come from several folders; tags are their digests, for a wheel may set all times."""
+    """The files of a site, from several folders; ETags are digests, because a wheel may set all times alike."""
 
     def __init__(self, site: Site) -> None:
         super().__init__()
         self._site = site
 
     def get_path(self, scope: Scope) -> str:
-        """The name of the file that is asked for."""
+        """The name of the requested file."""
         path = super().get_path(scope).replace(os.sep, "/")
         return "index.html" if path == "." else path
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        """The place of a file."""
+        """The path of a file."""
         file = self._site.files.get(path)
         return (str(file.path), file.path.stat()) if file else ("", None)
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        """The file, or that it has not changed."""
+        """The file, or status 304 if it has not changed."""
         name = self.get_path(scope)
         kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
         headers = {**HEADERS, "ETag": f'"{self._site.files[name].sha256}"'}

@@ -11,11 +11,11 @@ from xsent.errors import DataError
 from xsent.files.atomic import atomic_folder, file_exists_error, recover
 
 STATIC = Path(__file__).parent / "static"
-FILES_JSON = "files.json"  # the service worker keeps every file in it for offline use
-# Files of a bundle that the page reads; the card names the model's licence. Files of other backends are left out.
+FILES_JSON = "files.json"  # the service worker caches every file in it for offline use
+# Files of a bundle that the page reads; the card names the model's licence. Files of other backends are omitted.
 MODEL_FILES = ("sentencepiece.model", "model.onnx", "embeddings.bin", "weights.bin", "README.md")
 MANIFEST = "xsent.json"
-FUNCTION_WORDS = "function_words.json"  # of the runtime
+FUNCTION_WORDS = "function_words.json"  # from the runtime
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,21 @@ class File:
 
 @dataclass(frozen=True)
 class Site:
-    """The files of the page and of its model, by their address relative to the page."""
+    """The files of the page and of its model, by their URL relative to the page."""
 
     files: dict[str, File]
 
     @classmethod
     def of(cls, model: Path | None) -> "Site":
-        """The page with a bundle, by default the built-in one. Raises BundleError or DataError if a file is bad."""
+        """The page with a bundle, by default the built-in one. Raises BundleError or DataError for a damaged file."""
         from xsent import SentenceEncoder
 
-        bundle = SentenceEncoder(model, threads=1).bundle  # opens all of it: a bad bundle fails here, not in the page
+        bundle = SentenceEncoder(
+            model, threads=1
+        ).bundle  # opens all of it: a damaged bundle fails here, not in the page
         names = [path.relative_to(STATIC).as_posix() for path in sorted(STATIC.rglob("*")) if path.is_file()]
         if "index.html" not in names:
-            raise DataError(f"{STATIC}: the page is not there; install xsent again")
+            raise DataError(f"{STATIC}: the page is missing; install xsent again")
         files = {name: File.of(STATIC / name) for name in names}
         files[FUNCTION_WORDS] = File.of(Path(str(resources("xsent") / FUNCTION_WORDS)))
         for name in (MANIFEST, *MODEL_FILES):
@@ -65,7 +67,7 @@ class Site:
     def write(self, folder: Path, *, replace: bool = False) -> int:
         """Write everything into a folder for any static host, and return the number of bytes.
 
-        The folder appears complete or not at all. Raises FileExistsError if it exists, unless with `replace`.
+        The folder appears complete or not at all. Raises FileExistsError if it exists, unless `replace` is set.
         """
         folder = folder.absolute()
         recover(folder)
