@@ -127,7 +127,7 @@ def test_evaluate_folders_and_files(run: Runner, folder: Path) -> None:
 def test_a_head_of_another_model_and_one_that_is_there(run: Runner, folder: Path, head: Path) -> None:
     note, fingerprint = head.with_suffix(".json"), SentenceEncoder().fingerprint
     note.write_text(note.read_text().replace(fingerprint, "another"))
-    message = f"{head} is for vectors of another, the model is {fingerprint}: fit the head again"
+    message = f"{head} is for vectors of another, the model is {fingerprint}; fit the head again"
     assert_refused(run("classify", "predict", head, folder / "fr.test"), message)
     assert run("classify", "fit", folder / "en.test", head, "--force")[0] == 0
 

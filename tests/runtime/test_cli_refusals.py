@@ -34,8 +34,8 @@ REFUSED = {
     "encode": {
         "a.txt -o v.csv": "v.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32",
         "a.txt -o v.f32 --precision int8": "v.f32: .f32 holds float32, not int8; use a name that ends in .npy",
-        "a.txt --precision int8 --no-normalize": "precision = 'int8' keeps no lengths",
-        "a.txt --truncate-dim 33": "truncate_dim = 33 must lie between 1 and 32",
+        "a.txt --precision int8 --no-normalize": "precision = 'int8' does not keep lengths",
+        "a.txt --truncate-dim 33": "truncate_dim = 33 must be between 1 and 32",
         "a.txt -o nowhere/v.npy": "nowhere/v.npy: No such file or directory",
         "a.txt --resume": "--resume needs --output",
         "a.txt -o v.npy --resume --force": "use either --resume or --force",
@@ -56,7 +56,7 @@ REFUSED = {
     },
     "score": {
         "empty": "empty: empty; expected one pair per line",
-        "broken.tsv": "broken.tsv:2: 1 fields, expected 2 with tabs between: source, target",
+        "broken.tsv": "broken.tsv:2: 1 fields, expected 2 separated by tabs: source, target",
         "pairs.tsv": "k = 4 neighbours, but one side has only 2",
         "pairs.csv": "name the column: --column NAME,NAME (columns: n, en, fr)",
         "pairs.csv --column en": "--column en: expected two columns with a comma between: source, target",
@@ -72,7 +72,7 @@ REFUSED = {
     "index": {"a.csv x.index": "a.csv: this looks like CSV"},
     "search": {
         "bundle Anna --column text": "--column and --id are for a table of --queries",
-        "none Anna": "none: not an index; make one with xsent index",
+        "none Anna": "none: not an index; create one with xsent index",
         "none ''": "the query is empty; ask for something",
         "none '  '": "the query is empty; ask for something",
     },
