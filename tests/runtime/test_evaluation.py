@@ -160,7 +160,7 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
         (tatoeba, {"en-fr.tsv": ""}, "fr", r"en-fr\.tsv: empty; expected one pair per line"),
         (tatoeba, {"en-fr.tsv": "a\tb\tc\n"}, "fr", r"en-fr\.tsv:1: 3 fields"),
         (xsr, {"en-fr.tsv": "Q\ts\ta\tb\n"}, "fr", r"distractors\.fr\.txt\.xz: cannot be read \(No such file"),
-        *((xsr, {"en-fr.tsv": lines}, "fr", r"en-fr\.tsv: (empty|no row)") for lines in ("", "C\ts\ta\tb\n")),
+        *((xsr, {"en-fr.tsv": lines}, "fr", r"en-fr\.tsv: (empty|has no queries)") for lines in ("", "C\ts\ta\tb\n")),
         (xsim, {}, None, "has nothing to measure; expected files beside en"),
         (xsim, PARALLEL, "en", "has nothing in the languages asked for; available: de, fr"),
         (xsim, {"fr.txt": "a\n"}, "fr", r"no file of en; expected e\.g\. en\.txt"),
