@@ -77,7 +77,9 @@ def _remove(folder: Path, process: int) -> None:
 
 
 _BEFORE = None
-if not _WORKER:
+if _WORKER:  # a worker has one core: threads that wait for each other would take those of other workers
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+else:
     os.environ["XSENT_REAL_HOME"] = str(REAL)
     _BEFORE = listing(REAL)
     _move()
