@@ -16,6 +16,17 @@ from xsent_apps.web.site import Site
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 MINUTE = 60_000  # for a slow machine to load 35 MB and compile them
+# The results of a search, all of them: texts and scores.
+ASK = """async (query) => {
+    const input = document.getElementById("query");
+    const asked = new Promise((done) => input.addEventListener("asked", done, { once: true }));
+    input.value = query;
+    input.dispatchEvent(new Event("input"));
+    await asked;
+    document.querySelector("#results .more")?.click();
+    return Array.from(document.querySelectorAll("#results li"), (item) =>
+        [item.querySelector("p").textContent, Number(item.querySelector(".number").textContent)]);
+}"""
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import home  # first: libraries read the environment when they are imported
 
 # isort: split
+import fcntl
 import os
 import re
 import socket
@@ -39,7 +40,7 @@ if find_spec("torch") and find_spec("onnx"):
     from xsent_train.data.vocabulary import train_vocabulary
     from xsent_train.model import Encoder, ModelConfig
 else:
-    more = re.compile(r"torch|xsent_(train|export|bench|apps)|experiments|trainings")
+    more = re.compile(r"torch|xsent_(train|export|bench|apps)|trainings")
     collect_ignore = [str(path) for path in Path(__file__).parent.rglob("test_*.py") if more.search(path.read_text())]
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
@@ -101,6 +102,15 @@ def save_encoder(
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def short_fits() -> Iterator[None]:
+    """Trainings fit matrices into their teachers' spaces in a tenth of the steps: seconds each."""
+    with pytest.MonkeyPatch.context() as patch:
+        if find_spec("torch"):
+            patch.setattr("xsent_train.model.SPACE_STEPS", 40)
+        yield
+
+
 @pytest.fixture(scope="session")
 def make_encoder() -> MakeEncoder:
     """A function that makes an encoder with random weights, none of them zero, always the same."""
@@ -128,10 +138,25 @@ def make_encoder() -> MakeEncoder:
     return make
 
 
+def build_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], Path]) -> Path:
+    """What `build` makes in a new folder and returns: the first worker of a run makes it, the others find it."""
+    root = factory.getbasetemp().parent if home.WORKER else factory.getbasetemp()
+    folder, made = root / name, root / f"{name}.made"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            folder.mkdir(exist_ok=True)
+            made.write_text(str(build(folder)))
+    return Path(made.read_text())
+
+
 @pytest.fixture(scope="session")
 def mini_checkpoint(tmp_path_factory: pytest.TempPathFactory, make_encoder: MakeEncoder) -> Path:
     """A checkpoint folder: 2 layers, 32 dimensions, about 300 pieces, untrained."""
-    folder = tmp_path_factory.mktemp("mini")
+    return build_once(tmp_path_factory, "mini-checkpoint", lambda folder: write_mini_checkpoint(folder, make_encoder))
+
+
+def write_mini_checkpoint(folder: Path, make_encoder: MakeEncoder) -> Path:
     texts = {language: sentences(language) for language in PHRASES}
     tokenizer = train_tokenizer(folder, chain.from_iterable(texts.values()), 400, **OURS)
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
@@ -148,35 +173,44 @@ def mini_checkpoint(tmp_path_factory: pytest.TempPathFactory, make_encoder: Make
 @pytest.fixture(scope="session")
 def mini_bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The int8 bundle of `mini_checkpoint`; tests that change it copy it first."""
-    out = Path(os.environ.get("XSENT_MINI_BUNDLE") or tmp_path_factory.mktemp("bundles") / "mini")
-    if not out.exists():
-        checkpoint = request.getfixturevalue("mini_checkpoint")
-        export(load_checkpoint(checkpoint), out)
-    return out
+
+    def build(folder: Path) -> Path:
+        out = Path(os.environ.get("XSENT_MINI_BUNDLE") or folder / "mini")
+        if not out.exists():
+            export(load_checkpoint(request.getfixturevalue("mini_checkpoint")), out)
+        return out
+
+    return build_once(tmp_path_factory, "mini-bundle", build)
 
 
 @pytest.fixture(scope="session")
 def deep_checkpoint(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same shape with readouts after 0, 1 and 2 layers, and a matrix into another model's space."""
-    pieces = load_checkpoint(mini_checkpoint).config.vocab_size
-    encoder = make_encoder(vocab_size=pieces, out_scale=0.05, depths=(0, 1, 2))
-    files = mini_checkpoint / "sentencepiece.model", mini_checkpoint / "validation.tsv"
-    matrix = torch.randn(32, 32, generator=torch.Generator().manual_seed(5))
-    folder = tmp_path_factory.mktemp("deep") / "checkpoint"
-    return save_encoder(encoder, folder, *files, languages=["en", "fr", "de"], weights={"spaces.their-model": matrix})
+
+    def build(folder: Path) -> Path:
+        pieces = load_checkpoint(mini_checkpoint).config.vocab_size
+        encoder = make_encoder(vocab_size=pieces, out_scale=0.05, depths=(0, 1, 2))
+        files = mini_checkpoint / "sentencepiece.model", mini_checkpoint / "validation.tsv"
+        weights = {"spaces.their-model": torch.randn(32, 32, generator=torch.Generator().manual_seed(5))}
+        return save_encoder(encoder, folder / "checkpoint", *files, languages=["en", "fr", "de"], weights=weights)
+
+    return build_once(tmp_path_factory, "deep-checkpoint", build)
 
 
 @pytest.fixture(scope="session")
 def deep_bundle(deep_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ExportOptions(tolerance=20)  # of few pairs
-    return export(load_checkpoint(deep_checkpoint), tmp_path_factory.mktemp("deep") / "bundle", options).path
+    build = lambda folder: export(load_checkpoint(deep_checkpoint), folder / "bundle", options).path  # noqa: E731
+    return build_once(tmp_path_factory, "deep-bundle", build)
 
 
 @pytest.fixture(scope="session")
 def openvino_bundle(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same in float32, with OpenVINO's files."""
     pytest.importorskip("openvino")
-    return export(mini_checkpoint, tmp_path_factory.mktemp("out") / "mini", ExportOptions("openvino", "float32")).path
+    options = ExportOptions("openvino", "float32")
+    build = lambda folder: export(mini_checkpoint, folder / "mini", options).path  # noqa: E731
+    return build_once(tmp_path_factory, "openvino", build)
 
 
 @pytest.fixture(scope="session")
@@ -195,7 +229,8 @@ def builtin() -> Bundle:
 def tokenizer_of_scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SentencePiece model of sentences in many scripts; rare characters become bytes."""
     texts = [text for text in multilingual(400) if len(text) < 300]
-    return train_tokenizer(tmp_path_factory.mktemp("scripts"), texts, 900, character_coverage=0.98, **OURS)
+    build = lambda folder: train_tokenizer(folder, texts, 900, character_coverage=0.98, **OURS)  # noqa: E731
+    return build_once(tmp_path_factory, "scripts", build)
 
 
 @pytest.fixture(scope="session")
@@ -225,7 +260,7 @@ def toy_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny BERT as sentence-transformers saves it."""
     pytest.importorskip("sentence_transformers")
-    return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
+    return build_once(tmp_path_factory, "teacher", lambda folder: write_tiny_bert(folder / "bert"))
 
 
 @pytest.fixture(scope="session")

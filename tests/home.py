@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-_WORKER = "PYTEST_XDIST_WORKER" in os.environ  # it inherits what is set here
-REAL = Path(os.environ["XSENT_REAL_HOME"]) if _WORKER else Path.home()
+WORKER = "PYTEST_XDISTWORKER" in os.environ  # it inherits what is set here
+REAL = Path(os.environ["XSENT_REAL_HOME"]) if WORKER else Path.home()
 _XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
 # What other programs write at any time.
 _BUSY = re.compile(r"history|viminfo|lesshst|wget-hsts|authority|session|\.sw.$|\.tmp$", re.IGNORECASE)
@@ -77,7 +77,9 @@ def _remove(folder: Path, process: int) -> None:
 
 
 _BEFORE = None
-if not _WORKER:
+if WORKER:  # a worker has one core: threads that wait for each other would take those of other workers
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+else:
     os.environ["XSENT_REAL_HOME"] = str(REAL)
     _BEFORE = listing(REAL)
     _move()

@@ -71,7 +71,7 @@ def whole_run(
 @app.command(epilog="Example: xsent-bench peers --out runs/peers --eval DATA/eval")
 @require_extra("bench")
 def peers(
-    out: Annotated[Path, typer.Option(help="Folder of the report and of the models with random weights.")],
+    out: Annotated[Path, typer.Option(help="Folder of the report and of the model with random weights.")],
     bundle: BundleArgument = None,
     only: Annotated[str, typer.Option(help="Other systems, with commas between; default: all.")] = "",
     turns: Annotated[int, typer.Option(min=1, help="Turns of each system, a fresh process each.")] = 5,

@@ -16,8 +16,7 @@ from xsent.backends.threads import available_cpus
 from xsent.cpu import instruction_set, processor_name
 
 ROOT = Path("/")  # of `proc` and `sys`; tests have another
-PACKAGES = ("numpy", "onnxruntime", "openvino", "sentencepiece", "torch")
-PEERS = ("sentence-transformers", "fastembed", "model2vec")  # of other systems; the rest have one version
+PACKAGES = ("numpy", "onnxruntime", "openvino", "sentencepiece", "torch", "sentence-transformers")
 # Prefixes of the environment variables that set the threads of libraries.
 THREAD_SETTINGS = ("OMP_", "OPENBLAS_", "MKL_", "KMP_AFFINITY", "KMP_BLOCKTIME", "GOMP_", "TOKENIZERS_PARALLELISM")
 CPU = "sys/devices/system/cpu/cpu[0-9]*"
@@ -36,7 +35,7 @@ LIMITS = {
 def environment() -> dict[str, Any]:
     """What figures depend on, apart from our code."""
     versions = {"python": platform.python_version(), "xsent": xsent.__version__}
-    for package in (*PACKAGES, *PEERS):
+    for package in PACKAGES:
         with suppress(PackageNotFoundError):  # then nothing that ran depends on it
             versions[package] = version(package)
     return {

@@ -7,14 +7,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any
 
 from xsent.cpu import process_memory
 from xsent.errors import DataError
-
-XSENT = [sys.executable, "-P", "-c", "from xsent.cli.terminal import main; main()"]  # the `xsent` command
 
 
 def peak_memory() -> float:
@@ -89,27 +86,6 @@ def answers(arguments: Sequence[str], **settings: Any) -> Iterator[dict[str, Any
     with Child(arguments, **settings) as child:
         while (line := child.answer()) is not None:
             yield line
-
-
-@contextmanager
-def start_server(*options: str) -> Iterator[tuple[str, int]]:
-    """The address of `xsent serve` and the id of its process, which ends with the block.
-
-    Raises DataError if the server does not start.
-    """
-    command = [*XSENT, "serve", "--no-access-log", "--port", "0", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            said = ""
-            for said in process.stderr:
-                if "; Ctrl-C stops" in said:
-                    break
-            else:
-                raise DataError(f"the server said {said.strip()!r}")
-            yield said.partition("; Ctrl-C stops")[0].rpartition(" ")[2], process.pid
-        finally:
-            process.terminate()
 
 
 def serve_parent() -> None:

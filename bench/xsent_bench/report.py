@@ -12,6 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from xsent.cli.terminal import markdown_table
 from xsent.errors import DataError
 from xsent.evaluation.topics import ENGLISH
 from xsent.files.atomic import atomic_file
@@ -56,9 +57,8 @@ class Table:
     rows: Sequence[Sequence[str]]
 
     def markdown(self) -> str:
-        """The table in Markdown, with the first column aligned left and the others right."""
-        lines = [self.headings, ["---", *["---:"] * (len(self.headings) - 1)], *self.rows]
-        return "\n".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in lines)
+        """The table in Markdown."""
+        return markdown_table(self.headings, self.rows)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from xsent.errors import DataError, MissingExtraError, XsentError, in_one_line
 from xsent_bench import LENGTHS, OURS
 from xsent_bench.bundles import Bundles, at_each_depth, open_given, size
 from xsent_bench.machine import Watch, environment
+from xsent_bench.minilm import write_minilm
 from xsent_bench.quality import check_tests, measure_stored
 from xsent_bench.report import write_report
 from xsent_bench.results import NONE, RANDOM, RESULTS, Axis, Measurement, Results, system_name
-from xsent_bench.shapes import write_model
 from xsent_bench.systems import SYSTEMS
 from xsent_bench.turns import Say, Task, run_turn, take_turns
 from xsent_export.options import Precision
@@ -142,7 +142,7 @@ class Comparison:
     """Bundles at each of their depths and other systems, in turns, each turn in a fresh process."""
 
     bundles: Sequence[Path]  # the first is called ours, the others by their folders
-    work: Path  # folder of the models with random weights, which are used again
+    work: Path  # folder of the model with random weights, which is used again
     others: Sequence[str] = tuple(SYSTEMS)
     turns: int = 3
     sentences: int = 1_000  # in a turn
@@ -176,11 +176,11 @@ class Comparison:
                 yield Entrant(axes, f"{bundle.name}, {bundle.precision}", task, size(bundle).figures["bytes"])
 
     def _others(self, fail: Say) -> Iterator[Entrant]:
-        """The other systems; their models with random weights are written."""
+        """The other systems; the model with random weights is written."""
         tokenizer = Bundle.open(self.bundles[0]).tokenizer_path
         for name, system in ((name, SYSTEMS[name]) for name in self.others if name != OURS):
             try:
-                place = system.find() or write_model(system.model, tokenizer, self.work)
+                place = system.find() or write_minilm(tokenizer, self.work)
             except Exception as error:  # any that the package which writes a model raises
                 text = in_one_line(error)
                 fail(f"{name}: {text if isinstance(error, XsentError) else f'{type(error).__name__}: {text}'}")

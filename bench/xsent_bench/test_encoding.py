@@ -1,12 +1,13 @@
 """The time of encoding, for pytest-benchmark: one sentence by its tokens, many, and opening; by layers.
 
 `pytest bench` in the repository, `pytest --pyargs xsent_bench` where it is installed. It measures the built-in
-bundle, or those of the variable XSENT_BUNDLES, separated as in PATH, at each of their depths.
+bundle, or those in the variable XSENT_BUNDLES, separated as in PATH, at each of their depths.
 """
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from xsent.errors import BundleError
 from xsent.tokenizer import Tokenizer
 from xsent_bench import LENGTHS
 from xsent_bench.texts import mixed, sentences, texts_of
+from xsent_bench.turns import Task, run_turn
 
 Benchmark = Callable[..., object]
 
@@ -64,7 +66,11 @@ def test_hundred_sentences(benchmark: Benchmark, layers: int, threads: int) -> N
     benchmark(SentenceEncoder(given()[layers], layers=layers, threads=threads).encode, sentences(100))
 
 
-def test_opening(benchmark: Benchmark, layers: int) -> None:
-    """From a folder to the first vector, in a process that has all packages loaded."""
+def test_opening(benchmark: Any, layers: int) -> None:  # noqa: ANN401  pytest-benchmark's fixture
+    """From a folder to the first vector, in a process that has all packages loaded.
+
+    `extra_info` has the start and the memory of a fresh process: pytest itself takes tens of megabytes.
+    """
     path = given()[layers]
     benchmark(lambda: SentenceEncoder(path, layers=layers, threads=1).encode("Anna"))
+    benchmark.extra_info.update(run_turn(Task(str(path), settings={"layers": layers})).process)

@@ -1,4 +1,8 @@
-"""One turn of a system in a fresh process, which measures it and says its figures: python -m xsent_bench.turns TASK."""
+"""One turn of a system, measured in a fresh process that prints its figures: python -m xsent_bench.turns TASK.
+
+pytest-benchmark, which times our own encoder in `test_encoding`, has neither turns nor fresh processes. Without them a
+busy machine doubles the difference between two equal systems; bench/README.md has the figures.
+"""
 
 import json
 import logging

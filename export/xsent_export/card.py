@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xsent.bundle import TABLE, TOKENIZER, WEIGHTS
-from xsent.cli.terminal import format_table
+from xsent.cli.terminal import format_table, markdown_table
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation import PROTOCOLS, as_stored
@@ -311,8 +311,7 @@ def _render(
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *([str(value) for value in row.values()] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown_table([*rows[0]], [[str(value) for value in row.values()] for row in rows])
 
 
 def _training(checkpoint: Checkpoint) -> str:

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from xsent.bundle import OTHER, Bundle
 from xsent.encoder import LongSentenceWarning, SentenceEncoder, UnknownTextWarning
 from xsent.errors import DataError, ParityError
-from xsent.files.text import read_fields
+from xsent.evaluation.translation import finds_gold
 from xsent.open_model import SupportsEncode
 from xsent.similarity import Floats
 from xsent_export.options import Budget, BundleSpec, ExportOptions, Precision
 from xsent_export.quantization import NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMIT, block_size
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
+from xsent_train.data.corpus import Corpus
 from xsent_train.derive import BundleWeights
 from xsent_train.model import Encoder
 
@@ -268,7 +269,7 @@ def measure_depths(
             asked = _encode(encoder, sides)
             for queries, same, candidates in zip(asked, (english, translations), (translations, english), strict=True):
                 cosines.append(np.einsum("nd,nd->n", queries, same).mean())
-                found.append(_share_found(queries @ candidates.T))
+                found.append(_share_found(queries, candidates))
         agreement[str(depth)] = {
             "cosine": round(float(np.mean(cosines)), 6),
             "found": round(100 * float(np.mean(found)), 3),
@@ -284,13 +285,12 @@ def _encode(encoder: SupportsEncode, pairs: Sequence[tuple[str, str]]) -> list[N
 
 def _p_at_1(english: NDArray[np.float32], translations: NDArray[np.float32]) -> float:
     """Share of right nearest neighbours, the mean of both directions, in per cent."""
-    cosines = english @ translations.T
-    return 50 * (_share_found(cosines) + _share_found(cosines.T))
+    return 50 * (_share_found(english, translations) + _share_found(translations, english))
 
 
-def _share_found(cosines: NDArray[np.float32]) -> float:
-    """Share of the queries [n, n] whose nearest candidate is that of the same number."""
-    return float((cosines.argmax(axis=1) == np.arange(len(cosines))).mean())
+def _share_found(queries: NDArray[np.float32], candidates: NDArray[np.float32]) -> float:
+    """Share of the queries [n, D] whose nearest candidate [n, D] is that of the same number."""
+    return float(finds_gold(queries, candidates, range(len(queries))).mean())
 
 
 def calibration_texts(pairs: Pairs) -> list[str]:
@@ -320,18 +320,17 @@ def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
 def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
     """Read pairs (source, language, English, translation) by language, at most `limit` each, spread over the file.
 
-    Pairs with an empty side, or a side that an earlier pair of the language has, are dropped. Raises DataError if no
-    pair is left.
+    Pairs with a side that an earlier pair of the language has are dropped. Raises DataError if no pair is left.
     """
     pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
     seen: set[tuple[str, str, str]] = set()
-    for _, language, english, translation in read_fields(path, 4, "source, language, English, translation"):
-        sides = {(language, "en", english), (language, "xx", translation)}
-        if english.strip() and translation.strip() and not sides & seen:
+    for pair in Corpus([path]):
+        sides = {(pair.language, "en", pair.english), (pair.language, "xx", pair.translation)}
+        if not (pair.alone or sides & seen):
             seen |= sides
-            pairs[language].append((english, translation))
+            pairs[pair.language].append((pair.english, pair.translation))
     if not pairs:
-        raise DataError(f"{path}: empty; expected held-out pairs to measure the export with")
+        raise DataError(f"{path}: no translations; expected held-out pairs to measure the export with")
     return {language: evenly_spaced(pairs[language], limit) for language in sorted(pairs)}
 
 

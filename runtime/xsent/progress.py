@@ -62,5 +62,5 @@ class Progress:
         if self._total is not None and rate:
             seconds = round((self._total - self._done) / rate)
             left = f", {seconds // 60}:{seconds % 60:02d} left"
-        sys.stderr.write(f"\r\x1b[K{self._done:,}{of} {self._unit}, {rate:,.0f}/s{left}{end}")
+        sys.stderr.write(f"\r\x1b[K{self._done:,}{of} {self._unit}, {rate:,.{0 if rate >= 1 else 2}f}/s{left}{end}")
         sys.stderr.flush()

@@ -142,7 +142,7 @@ class NormalizedBlocks:
         where = slice(start, start + size)
         _check_mapped(self._vectors)
         unit = unit_rows(self._vectors[where if self._rows is None else self._rows[where]])
-        _forget_pages(self._vectors)
+        release_pages(self._vectors)
         return unit
 
 
@@ -280,8 +280,8 @@ def check_same_dim(a: int, b: int) -> None:
 def _map_of(vectors: NDArray[Any]) -> mmap.mmap | None:
     """The map of an array that is mapped into memory."""
     base: object = vectors
-    while isinstance(base, np.ndarray):
-        base = base.base
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.base if isinstance(base, np.ndarray) else base.obj
     return base if isinstance(base, mmap.mmap) else None
 
 
@@ -292,7 +292,13 @@ def _check_mapped(vectors: NDArray[Any]) -> None:
         raise ValueError(f"the file of {len(vectors):,} vectors was truncated while it was open; open it again")
 
 
-def _forget_pages(vectors: NDArray[Any]) -> None:
-    """Stop holding what was read of a file: its pages would count as ours until memory is short."""
-    if isinstance(vectors, np.memmap) and vectors.mode == "r" and (mapped := _map_of(vectors)):
+def release_pages(array: NDArray[Any]) -> None:
+    """Release the pages of a mapped array that were read, so that they stop counting toward this process's memory.
+
+    Arrays in memory and writable ones, whose changes would be lost, are left alone.
+    """
+    owner = array
+    while isinstance(owner.base, np.ndarray) and not owner.flags.writeable:
+        owner = owner.base
+    if not owner.flags.writeable and (mapped := _map_of(owner)):
         mapped.madvise(mmap.MADV_DONTNEED)

@@ -9,37 +9,37 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import chromadb
 import joblib
 import numpy as np
 import pytest
-from chromadb.config import Settings
 from commands import raises
 from conftest import sentences
+from lazy import Lazy
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
 
 from xsent import FingerprintError, LongSentenceWarning, SentenceEncoder, nearest
 from xsent.bundle import builtin_path
-from xsent_apps import chroma
-from xsent_apps.chroma import XsentEmbeddingFunction
-from xsent_apps.langchain import XsentEmbeddings
-from xsent_apps.llamaindex import XsentEmbedding
-from xsent_apps.mteb import XsentEncoder
-from xsent_apps.sklearn import SentenceVectorizer
 
+XsentEmbeddingFunction = Lazy("xsent_apps.chroma:XsentEmbeddingFunction")
+XsentEmbeddings = Lazy("xsent_apps.langchain:XsentEmbeddings")
+XsentEmbedding = Lazy("xsent_apps.llamaindex:XsentEmbedding")
+XsentEncoder = Lazy("xsent_apps.mteb:XsentEncoder")
+SentenceVectorizer = Lazy("xsent_apps.sklearn:SentenceVectorizer")
 ENGLISH = sentences("en")
 GERMAN = sentences("de")
 BOTH = [*ENGLISH, *GERMAN]
 SOME = ENGLISH[::4]
 LONG = " ".join(ENGLISH)  # more than the tiny bundle reads
 IDS = [str(number) for number in range(len(SOME))]
-QUIET = Settings(anonymized_telemetry=False)  # older versions report their use
 
 
-def mteb_encode(encoder: XsentEncoder, texts: list[str], **options: Any) -> NDArray[np.generic]:  # noqa: ANN401
+def open_chroma(folder: Path) -> Any:  # noqa: ANN401
+    import chromadb
+
+    return chromadb.PersistentClient(str(folder), chromadb.Settings(anonymized_telemetry=False))  # old ones report use
+
+
+def mteb_encode(encoder: Any, texts: list[str], **options: Any) -> NDArray[np.generic]:  # noqa: ANN401
     batches = [{"text": texts[start : start + 4]} for start in range(0, len(texts), 4)]
     return encoder.encode(batches, task_metadata=None, hf_split="test", hf_subset="default", **options)
 
@@ -76,6 +76,9 @@ def test_vectors_of_two_spaces_are_not_taken_for_each_other(space: str | None) -
 
 
 def test_sklearn_knows_an_estimator_like_others(mini_bundle: Path) -> None:
+    from sklearn.base import clone
+    from sklearn.exceptions import NotFittedError
+
     vectorizer = SentenceVectorizer(mini_bundle, layers=2, truncate_dim=8)
     copy = clone(vectorizer)
     assert repr(copy.set_params(layers=None, truncate_dim=None)) == f"SentenceVectorizer(path={mini_bundle!r})"
@@ -88,6 +91,8 @@ def test_sklearn_knows_an_estimator_like_others(mini_bundle: Path) -> None:
 
 
 def test_sklearn_takes_arrays_and_columns_and_gives_tables(mini_bundle: Path) -> None:
+    from sklearn.compose import ColumnTransformer
+
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"text": BOTH, "length": range(66)})
     expected = SentenceEncoder(mini_bundle).encode(BOTH)
@@ -138,13 +143,13 @@ def test_a_collection_opened_later_finds_its_function(
 ) -> None:
     monkeypatch.chdir(mini_bundle.parent)
     function = XsentEmbeddingFunction(mini_bundle.name, truncate_dim=8, on_long="split")
-    notes = chromadb.PersistentClient(str(tmp_path), QUIET).create_collection("notes", embedding_function=function)
+    notes = open_chroma(tmp_path).create_collection("notes", embedding_function=function)
     notes.add(IDS, documents=SOME)
     expected = SentenceEncoder(mini_bundle).encode(SOME, truncate_dim=8)
     assert np.array_equal(notes.get(IDS, include=["embeddings"])["embeddings"], expected)
 
     monkeypatch.chdir(tmp_path)  # the path does not depend on where one is
-    again = chromadb.PersistentClient(str(tmp_path), QUIET).get_collection("notes")
+    again = open_chroma(tmp_path).get_collection("notes")
     assert again.configuration["embedding_function"].get_config() == function.get_config()
     found = again.query(query_texts=GERMAN, n_results=3)
     queries = SentenceEncoder(mini_bundle).encode(GERMAN, truncate_dim=8)
@@ -155,7 +160,7 @@ def test_a_collection_opened_later_finds_its_function(
 
 def test_another_encoder_is_refused_with_both_named(mini_bundle: Path, tmp_path: Path) -> None:
     function, other = XsentEmbeddingFunction(mini_bundle), XsentEmbeddingFunction()
-    notes = chromadb.PersistentClient(str(tmp_path), QUIET).create_collection("notes", embedding_function=function)
+    notes = open_chroma(tmp_path).create_collection("notes", embedding_function=function)
     notes.modify(configuration={"embedding_function": function})
     named = f"created with the encoder {function.encoder.fingerprint}, this one is {other.encoder.fingerprint}"
     raises(FingerprintError, named, notes.modify, configuration={"embedding_function": other})
@@ -167,11 +172,11 @@ def test_a_collection_whose_bundle_was_replaced_is_not_searched(mini_bundle: Pat
     bundle = tmp_path / "bundle"
     bundle.symlink_to(mini_bundle)
     mine = XsentEmbeddingFunction(bundle)
-    client = chromadb.PersistentClient(str(tmp_path / "store"), QUIET)
+    client = open_chroma(tmp_path / "store")
     client.create_collection("notes", embedding_function=mine).add(IDS, documents=SOME)
     bundle.unlink()
     bundle.symlink_to(builtin_path())
-    chroma._encoder.cache_clear()  # as in another process
+    Lazy("xsent_apps.chroma:_encoder").cache_clear()  # as in another process
     named = f"created with the encoder {mine.encoder.fingerprint}, this one is [0-9a-f]+;"
     with pytest.raises((ValueError, FingerprintError), match=named):
         client.get_collection("notes").query(query_texts=SOME)

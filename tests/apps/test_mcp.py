@@ -15,12 +15,14 @@ import anyio
 import pytest
 from commands import OFFLINE, Runner, assert_refused, raises, start, write_files
 from httpx2 import post
+from lazy import Lazy, needs
 
 from xsent import DataError, SentenceEncoder
 from xsent_apps.mcp import MOST_CHARACTERS, Library
 from xsent_apps.notes.folder import INDEX
 
-mcp = pytest.importorskip("mcp")
+pytestmark = needs("mcp")
+mcp = Lazy("mcp")
 
 FILES = {
     "Reise nach Rom.md": "# Zug\n\nDer Zug nach Rom fährt um neun Uhr von Gleis sieben.\n",

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import address, browser, expect, needs_chromium, open_page, playwright, quiet_page
+from browsing import ASK, address, browser, expect, needs_chromium, open_page, playwright, quiet_page
 from texts import NOTES
 
-from experiments.notes import ASK
 from xsent import SearchIndex, SentenceEncoder, build_index
 from xsent_apps.notes.passages import passages
 from xsent_apps.web.site import STATIC

@@ -6,17 +6,15 @@ from pathlib import Path
 
 import pytest
 from commands import Runner, raises, write_lines
+from lazy import Lazy, needs
 
 from xsent import DataError, FingerprintError
 
-pq = pytest.importorskip("pyarrow.parquet")
-ray = pytest.importorskip("ray")
+pytestmark = [needs("ray", "pyarrow"), pytest.mark.filterwarnings("ignore:.*deprecated")]  # by Ray, of its own
+encode_folder = Lazy("xsent_apps.examples.ray_vectors:encode_folder")
+pq, ray = Lazy("pyarrow.parquet"), Lazy("ray")
 
-from xsent_apps.examples.ray_vectors import encode_folder  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated")  # by Ray, of its own settings
-
-TEXTS = {"a.txt": ["Anna sees Boris.", "", 'David "voit" Éléna'], "b.txt": ["Clara.\r", "one\u2028line"]}
+TEXTS = {"a.txt": ["Anna sees Boris.", "", 'David "voit" Éléna'], "b.txt": ["Clara.\r", "one\u2028line"], "c.txt": [""]}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,29 +44,29 @@ def test_parts_are_those_of_the_command_and_only_missing_ones_are_made(
     run: Runner, texts: Path, tmp_path: Path, mini_bundle: Path
 ) -> None:
     vectors = tmp_path / "vectors"
-    assert encode_folder(texts, vectors, mini_bundle, 2) == 2
-    assert parts_in(vectors) == {"a.txt.parquet", "b.txt.parquet"}
+    assert encode_folder(texts, vectors, mini_bundle, 2) == 3
+    assert parts_in(vectors) == {f"{name}.parquet" for name in TEXTS}
     for name in TEXTS:
         assert run("encode", texts / name, "--model", mini_bundle, "--output", tmp_path / f"{name}.parquet")[0] == 0
         assert pq.read_table(vectors / f"{name}.parquet").equals(pq.read_table(tmp_path / f"{name}.parquet"))
 
     assert encode_folder(texts, vectors, mini_bundle, 2) == 0
-    before = (vectors / "a.txt.parquet").stat().st_mtime_ns
+    before = {name: (vectors / f"{name}.parquet").stat().st_mtime_ns for name in TEXTS}
     (vectors / "b.txt.parquet").unlink()
-    assert encode_folder(texts, vectors, mini_bundle, 2) == 1
-    assert (vectors / "a.txt.parquet").stat().st_mtime_ns == before
-    os.utime(texts / "a.txt", ns=(before + 10**9, before + 10**9))  # newer texts
-    assert encode_folder(texts, vectors, mini_bundle, 2) == 1
+    os.utime(texts / "c.txt", ns=(before["c.txt"] + 10**9,) * 2)  # newer texts
+    assert encode_folder(texts, vectors, mini_bundle, 2) == 2
+    after = {name: (vectors / f"{name}.parquet").stat().st_mtime_ns for name in TEXTS}
+    assert {name for name in TEXTS if after[name] == before[name]} == {"a.txt"}
     raises(FingerprintError, "a.txt.parquet", encode_folder, texts, vectors)
 
 
 def test_an_error_of_a_worker_keeps_the_other_parts(texts: Path, tmp_path: Path, mini_bundle: Path) -> None:
     (texts / "b.txt").write_bytes(b"caf\xe9\n")
     raises(DataError, r"b\.txt:1: not UTF-8", encode_folder, texts, tmp_path / "vectors", mini_bundle, 1)
-    assert parts_in(tmp_path / "vectors") == {"a.txt.parquet"}
+    assert "b.txt.parquet" not in parts_in(tmp_path / "vectors") and parts_in(tmp_path / "vectors")
     write_lines(texts / "b.txt", ["café"])
     encode_folder(texts, tmp_path / "vectors", mini_bundle, 1)
-    assert parts_in(tmp_path / "vectors") == {"a.txt.parquet", "b.txt.parquet"}
+    assert parts_in(tmp_path / "vectors") == {f"{name}.parquet" for name in TEXTS}
 
 
 def test_a_folder_without_texts_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from unittest import mock
 
 import anyio
 import numpy as np
-import openai
 import pytest
 from commands import Runner, assert_refused, is_one_line, raises, start
 from conftest import sentences
@@ -71,6 +70,8 @@ def client(encoder: SentenceEncoder, made: Path) -> TestClient:
 
 
 def test_openai_s_client_reads_the_very_vectors(address: str, encoder: SentenceEncoder) -> None:
+    import openai  # only here: it takes two seconds
+
     with openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as ours:
         vectors = encoder.encode(ENGLISH)
         tokens = sum(map(encoder.count_tokens, ENGLISH))

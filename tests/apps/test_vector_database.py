@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 from commands import Runner, raises, write_lines
+from lazy import Lazy, needs
 
 from xsent import DataError, FingerprintError, SentenceEncoder
 
-pytest.importorskip("lancedb")
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
-
-from xsent_apps.examples import vector_database  # noqa: E402
-from xsent_apps.examples.vector_database import VectorDatabase, fill  # noqa: E402
+pytestmark = needs("lancedb", "pyarrow")
+EXAMPLE = "xsent_apps.examples.vector_database"
+VectorDatabase, fill = Lazy(f"{EXAMPLE}:VectorDatabase"), Lazy(f"{EXAMPLE}:fill")
+pa, pq = Lazy("pyarrow"), Lazy("pyarrow.parquet")
 
 TEXTS = ["The cat sleeps under the table.", "", "Parliament voted on the budget.", "The train to Vienna is late."]
 
@@ -21,7 +20,7 @@ TEXTS = ["The cat sleeps under the table.", "", "Parliament voted on the budget.
 def test_the_nearest_is_found_with_an_index_and_without(
     indexed: int, run: Runner, tmp_path: Path, mini_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_database, "INDEXED", indexed)
+    monkeypatch.setattr(f"{EXAMPLE}.INDEXED", indexed)
     lines = write_lines(tmp_path / "a.txt", (f"Anna sees Boris {n}" for n in range(300)))
     assert run("encode", lines, "--output", tmp_path / "a.parquet", "--model", mini_bundle)[0] == 0
     assert fill(tmp_path / "a.parquet", tmp_path / "a.lance") == 300

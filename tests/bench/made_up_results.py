@@ -51,7 +51,7 @@ def others() -> list[Measurement]:
                 scores |= {"xx_en": xx_en + more, "en_xx": xx_en, "flores": 0.5, "questions_to_en": 55.0}
                 scores |= {} if layers in (LAYERS[-1], "–") else {"across": 91.5}
             found.append(Measurement("scores", {**axes, "language": language}, scores))
-    random = {"system": "fastembed", "layers": "–", "model": "MiniLM, random weights: cost only"}
+    random = {"system": "onnxruntime", "layers": "–", "model": "MiniLM, random weights: cost only"}
     found.append(Measurement("systems", random, {"first_ms": 300, "ms_32_words": 0.05}))
     for precision, size in (("float32", 1536), ("int8", 384)):
         figures = {"xx_en": 94.1, "en_xx": 94.2, "vector_size": size}

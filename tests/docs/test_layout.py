@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "xsent_apps": {"xsent"},
 }
 # Modules that one room may import from another, where it may not import all.
-EXPORT_FROM_TRAIN = ("model", "tokens", "checkpoint", "derive", "data.vocabulary", "teacher")
+EXPORT_FROM_TRAIN = ("model", "tokens", "checkpoint", "derive", "data.corpus", "data.vocabulary", "teacher")
 APPS_FROM_RUNTIME = {
     "xsent",
     "xsent.errors",

@@ -19,7 +19,7 @@ from typer.main import get_command
 from xsent_train.recipe import Recipe, StageConfig
 
 GONE = "CHANGELOG.md"  # names commands and options that were removed
-NOT_OURS = {"--no-deps", "--stores", "--target"}  # options without their command
+NOT_OURS = {"--no-deps", "--target"}  # options without their command
 
 OPERATORS = {"&&", "||", "|", ";", "&", ">", ">>", "<", "<<"}
 PROGRAMS = {

@@ -1,5 +1,6 @@
 """GGUF files: what llama.cpp reads in them, and what it cannot express. Needs `pip install llama-cpp-python`."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -29,12 +30,15 @@ DIM = 32  # of make_encoder
 TEXTS = [*multilingual(200), *odd_strings()]
 
 
+needs_llama = pytest.mark.skipif(not find_spec("llama_cpp"), reason="needs `pip install llama-cpp-python`")
+
+
 def open_llama(folder: Path) -> LlamaEncoder:
-    pytest.importorskip("llama_cpp", reason="needs `pip install llama-cpp-python`, which it builds")
     [file] = folder.glob("*.gguf")
     return LlamaEncoder(file)
 
 
+@needs_llama
 @pytest.mark.parametrize(
     ("precision", "depths", "least"),  # a readout is one more layer; random numbers leave no direction of it unused
     [("float32", (), 0.999), ("int4-table", (1, 2), 0.99)],
@@ -84,10 +88,20 @@ def test_what_llama_cpp_cannot_run_is_refused(make_checkpoint: MakeCheckpoint, t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_built_in_model_as_q8_0(tmp_path: Path) -> None:
-    result = export(builtin_path(), tmp_path / "out", ExportOptions("gguf"))
-    assert result.bytes < 28.5e6
-    model = open_llama(tmp_path / "out")
+@pytest.fixture(scope="module")
+def built_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export(builtin_path(), tmp_path_factory.mktemp("gguf") / "out", ExportOptions("gguf")).path
+
+
+def test_the_built_in_model_is_small_and_has_its_length(built_in: Path) -> None:
+    [file] = built_in.glob("*.gguf")
+    assert 28e6 < file.stat().st_size < 28.5e6
+    assert (built_in / "Modelfile").read_text().endswith("gguf\nPARAMETER num_ctx 256\n")
+
+
+@needs_llama
+def test_the_built_in_model_as_q8_0(built_in: Path) -> None:
+    model = open_llama(built_in)
     ours = Tokenizer(builtin_path() / "sentencepiece.model")
     assert [text for text in TEXTS if model.ids(text)[1:-1] != list(ours.encode(text))] == []
     texts = [*sentences("de")[:9], *sentences("fr")[:9]]

@@ -109,7 +109,9 @@ def test_pairs_are_read_once_and_spread(tmp_path: Path) -> None:
     assert pairs["de"] == [("english 1", "deutsch 1")]
     assert [english for english, _ in pairs["fr"]] == [f"english {i}" for i in (0, 2, 4, 6, 8)]
     file.write_text("")
-    raises(DataError, "empty", read_pairs, file)
+    raises(DataError, "no usable pair", read_pairs, file)
+    file.write_text("web\tA sentence alone.\n")
+    raises(DataError, "no translations; expected held-out pairs", read_pairs, file)
 
 
 def test_processors_that_are_not_named_and_bundles_that_round_more_may_differ_more() -> None:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lazy import Lazy, needs
 from texts import multilingual
 from trainings import export_command
 
 from xsent.encoder import SentenceEncoder
-from xsent_export.phone import TextEncoder
 
-pytest.importorskip("onnxruntime_extensions")
+TextEncoder = Lazy("xsent_export.phone:TextEncoder")
+pytestmark = needs("onnxruntime_extensions")
 ODD = ["", " ", "a\u00adb", "ge\u200böffnet", "\ufeffx", "ﬁ Å ①", "<unk> <s>", "🙂\n\t猫", "the cat " * 60, "\u202eabc"]
 
 

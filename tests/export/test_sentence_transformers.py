@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import MakeCheckpoint
+from lazy import Lazy, needs
 from sentencepiece import SentencePieceProcessor
 from texts import multilingual, train_tokenizer
 
@@ -20,8 +21,8 @@ from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.model import ModelConfig
 from xsent_train.teacher.bert import open_sentence_transformer
 
-sentence_transformers = pytest.importorskip("sentence_transformers")
-transformers = pytest.importorskip("transformers")
+pytestmark = needs("sentence_transformers")
+sentence_transformers, transformers = Lazy("sentence_transformers"), Lazy("transformers")
 DIM = 32  # of make_encoder
 STATIC = ModelConfig(900, 32, 0, 4, max_length=50)
 

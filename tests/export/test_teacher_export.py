@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import assert_refused, raises
+from lazy import needs
 from tiny_bert import WIDTH
 from trainings import export_command
 
@@ -17,7 +18,7 @@ from xsent_export.teacher import export_teacher
 from xsent_train.teacher.bert import open_sentence_transformer
 from xsent_train.teacher.open import open_int8_teacher, open_teacher
 
-pytest.importorskip("sentence_transformers")
+pytestmark = needs("sentence_transformers")
 
 TEACHER = ExportOptions("teacher")
 TEXTS = ["The cat sleeps under the old tree.", "dog", "", "Never see a wet bird! " * 20]

@@ -35,7 +35,7 @@ def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.Mon
     asked.assert_called_once_with("onnxruntime")
 
 
-TEXTS = ["Anna sees Boris.", "", "Clara", "David voit Elena"] * 9
+TEXTS = ["Anna sees Boris.", "", "Clara", "David voit Elena"] * 5
 
 
 @pytest.mark.parametrize("backend", ["onnx", "numpy"])
@@ -49,8 +49,8 @@ def test_threads_may_open_share_and_close_encoders(mini_bundle: Path, backend: s
         gc.collect()
         return same
 
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(agrees, [1, 2] * 8))
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(agrees, [1, 2] * 4))
 
 
 def tell(encoder: SentenceEncoder, to: Connection) -> None:

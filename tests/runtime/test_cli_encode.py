@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 from unittest import mock
 
@@ -55,9 +54,6 @@ def test_interrupt_exits_130_and_leaves_nothing(mini_bundle: Path, tmp_path: Pat
     assert (ended, list(tmp_path.iterdir())) == ((130, b"Error: interrupted\n"), [])
 
 
-NEW = ["--output", "a.npy"]
-
-
 @pytest.mark.parametrize(
     ("suffix", "precision"),
     [
@@ -90,26 +86,6 @@ def test_every_format_and_precision(
         rows = [json.loads(line) for line in (output.read_text() if suffix else out).splitlines()]
     assert [row["sentence"] for row in rows] == TEXTS
     assert np.array_equal(np.array([row["vector"] for row in rows], expected.dtype), expected)
-
-
-def test_encode_refuses_what_cannot_be_and_leaves_nothing(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
-    for content, options, message in [
-        (b"Anna\n", ["--output", "a.csv"], "a.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32"),
-        (b"Anna\n", ["--output", "a.f32", "--precision", "int8"], "a.f32: .f32 holds float32, not int8"),
-        (b"Anna\n", ["--precision", "int8", "--no-normalize"], "precision = 'int8' does not keep lengths"),
-        (b"Anna\n", ["--truncate-dim", 33], "truncate_dim = 33 must be between 1 and 32"),
-        (b"Anna\n", ["--output", "nowhere/a.npy"], "nowhere/a.npy: No such file or directory"),
-        (b"", NEW, "in.txt: empty; expected one text a line"),
-        (b"good\ncaf\xe9\n", NEW, "in.txt:2: not UTF-8"),
-        (None, NEW, "in.txt: cannot be read"),
-    ]:
-        file = tmp_path / "in.txt"
-        file.unlink(missing_ok=True)
-        if content is not None:
-            file.write_bytes(content)
-        with chdir(tmp_path):
-            assert_refused(run("encode", file, "--model", mini_bundle, *options), message)
-        assert list(tmp_path.iterdir()) == ([] if content is None else [file])
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

@@ -123,16 +123,3 @@ def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Pa
         (["--src-vectors", bits, "--trg-vectors", ours], "binary vectors have no cosines"),
     ):
         assert_refused(run("mine", src, trg, *given), message)
-
-
-def test_what_cannot_be_done(run: Runner, src: Path) -> None:
-    for command, target, arguments, message in [
-        ("mine", FRENCH, ["--threshold", 99], "no pairs of .*the best scores"),
-        ("mine", [], [], "empty"),
-        ("mine", ["", " "], [], "no sentences"),
-        ("score", [], [], "empty; expected a pair a line"),
-        ("score", ["a\tb", "a"], [], ":2: 1 fields"),
-        ("score", ["a\tb", "c\td", "e\tf"], [], "k = 4 neighbours, but one side has only 3 .* absolute"),
-    ]:
-        file = write_lines(src.with_name("in.txt"), target)
-        assert_refused(run(command, *([src] if command == "mine" else []), file, *arguments), message)

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import Runner, assert_refused, raises, write_lines
+from lazy import Lazy, needs
 
 from xsent import Clusters, cluster, name_clusters, without_background
 
-v_measure_score = pytest.importorskip(
-    "sklearn.metrics", reason="needs scikit-learn: pip install 'xsent[cluster]'"
-).v_measure_score
+pytestmark = needs("sklearn")
+v_measure_score = Lazy("sklearn.metrics:v_measure_score")
 
 TICKETS = Path(__file__).parents[2] / "bench/tickets.tsv"
 TEXTS = ["The invoice is wrong.", "The second Invoice.", "Die Rechnung fehlt.", "A cat.", "Katze", "Noch eine Rechnung"]

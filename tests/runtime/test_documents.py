@@ -248,7 +248,7 @@ def test_what_cannot_be_fitted_or_encoded(fitted: DocumentEncoder) -> None:
         ({}, {}, "no language to fit"),
         ([], {}, "no sentence in 0 documents"),
         (CORPORA, {"rank": DIM}, f"rank = {DIM} must be between 0 and {DIM - 1}"),
-        ({"en": CORPORA["en"], "fr": CORPORA["fr"][:4]}, {}, "language 'fr': too few documents .* give the rank"),
+        ({"en": CORPORA["en"], "fr": CORPORA["fr"][:4]}, {}, "language 'fr': too few documents .* or set the rank"),
         ({"en": CORPORA["en"], "fr": CORPORA["fr"][:2]}, {"rank": 1}, "language 'fr': .* sentences are too few"),
         (CORPORA["en"][:2], {}, "sentences are too few .* without weights"),
     ]:
@@ -283,7 +283,7 @@ def test_damaged_folders(fitted: DocumentEncoder, tmp_path: Path) -> None:
         ("documents.json", b"{", "damaged"),
         ("documents.json", json.dumps({**about, "format_version": 9}).encode(), "format version 9"),
         ("documents.json", json.dumps({**about, "languages": {"de": True}}).encode(), "damaged"),
-        ("documents.json", json.dumps({**about, "fingerprint": "0"}).encode(), "fingerprint is not that"),
+        ("documents.json", json.dumps({**about, "fingerprint": "0"}).encode(), "fingerprint does not match"),
         ("documents.npz", None, "documents.npz: missing"),
         ("documents.npz", arrays[:-100], "damaged"),
         ("documents.npz", turned, "damaged"),

@@ -145,7 +145,7 @@ def test_an_encoder_among_the_vectors_of_another_by_hand(tmp_path: Path) -> None
     assert row["cosine_english"] == pytest.approx(1)
     with pytest.raises(ValueError, match=r"vectors have 2 numbers, those of the model for English 3; .* `xsent info`"):
         space(Angles(), angles, english_by=Angles(dim=3))
-    raises(DataError, "has nothing in de; it has fr", space, Angles(), angles, ["de"], english_by=Angles())
+    raises(DataError, "has nothing in de; available: fr", space, Angles(), angles, ["de"], english_by=Angles())
 
 
 PARALLEL = {"en.txt": "a\nb\n", "fr.txt": "a\n", "de.txt": ""}
@@ -155,14 +155,14 @@ CSV, SCORE = "en-test.csv", r"en-test.csv:\d+: expected sentence, sentence, scor
 def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
     cases: list[tuple[Protocol, dict[str, Any], str | None, str]] = [
         *((protocol, {}, "zz", r"has nothing to measure; expected an en-XX\.tsv such") for protocol in (tatoeba, xsr)),
-        (tatoeba, {"en-zz.tsv": "a\tb\n"}, None, "has nothing in a language of the model; it has zz"),
-        (tatoeba, {"en-zz.tsv": "a\tb\n"}, "fr", "has nothing in fr; it has zz"),
+        (tatoeba, {"en-zz.tsv": "a\tb\n"}, None, "has nothing in a language of the model; available: zz"),
+        (tatoeba, {"en-zz.tsv": "a\tb\n"}, "fr", "has nothing in fr; available: zz"),
         (tatoeba, {"en-fr.tsv": ""}, "fr", r"en-fr\.tsv: empty; expected one pair per line"),
         (tatoeba, {"en-fr.tsv": "a\tb\tc\n"}, "fr", r"en-fr\.tsv:1: 3 fields"),
         (xsr, {"en-fr.tsv": "Q\ts\ta\tb\n"}, "fr", r"distractors\.fr\.txt\.xz: cannot be read \(No such file"),
-        *((xsr, {"en-fr.tsv": lines}, "fr", r"en-fr\.tsv: (empty|no row)") for lines in ("", "C\ts\ta\tb\n")),
+        *((xsr, {"en-fr.tsv": lines}, "fr", r"en-fr\.tsv: (empty|has no queries)") for lines in ("", "C\ts\ta\tb\n")),
         (xsim, {}, None, "has nothing to measure; expected files beside en"),
-        (xsim, PARALLEL, "en", "has nothing in the languages asked for; it has de, fr"),
+        (xsim, PARALLEL, "en", "has nothing in the languages asked for; available: de, fr"),
         (xsim, {"fr.txt": "a\n"}, "fr", r"no file of en; expected e\.g\. en\.txt"),
         (xsim, PARALLEL, "fr", r"fr\.txt: 1 lines, en\.txt 2; expected parallel"),
         (xsim, PARALLEL, "de", r"de\.txt: empty"),
@@ -170,7 +170,7 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
         *((sts, {CSV: STS + line}, "en", SCORE) for line in ("A,B\n", "A,B,much\n", "A,B,nan\n")),
         (sts, {CSV: STS + '"A,B,1\n' + "far " * 40_000}, "en", SCORE),
         (sts, {CSV: "A,B,1\nC,D,1\n"}, "en", "2 pairs with 1 scores; a correlation needs different ones"),
-        (contrasts, {"": [NAMED, *CHANGED]}, "it", "has nothing in it; it has de, fr"),
+        (contrasts, {"": [NAMED, *CHANGED]}, "it", "has nothing in it; available: de, fr"),
         (contrasts, {"": [NAMED, "order\tA\tfr"]}, None, ":2: 3 fields, expected 5 separated by tabs: kind, English, "),
         (contrasts, {"": CHANGED}, None, "its first line must be kind english language translation changed"),
         (contrasts, {"": [NAMED]}, None, "c.txt: has nothing to measure"),

@@ -28,7 +28,7 @@ JOB: dict[str, object] = {"on_long": "warn"}
 ROWS = 13
 VECTORS = np.random.default_rng(0).normal(size=(ROWS, 8)).astype(np.float32)
 KEPT = "4 lines are encoded and kept; continue with --resume."
-GOING_ON = "Going on after line 4; warnings count the lines after it only.\n"
+CONTINUING = "Continuing after line 4; warnings count only the lines after it.\n"
 TEXTS = [f"Anna {row}" for row in range(ROWS)]
 PARTS = {".a.npy.part", ".a.npy.part.json"}
 OTHER_TEXT = "a.npy: the input does not begin with the 8 lines that were read before the interruption"
@@ -222,7 +222,7 @@ def test_only_the_rest_is_encoded(run: Runner, interrupted: list[object], mini_b
         return encode_items(self, (encoded.append(text) or text for text in sentences), **options)
 
     with mock.patch.object(SentenceEncoder, "encode_items", note_down):
-        assert run(*interrupted, "--resume") == (0, "", f"{GOING_ON}{path}: 13 vectors of 32 numbers\n")
+        assert run(*interrupted, "--resume") == (0, "", f"{CONTINUING}{path}: 13 vectors of 32 numbers\n")
     assert encoded == TEXTS[4:]
     assert np.array_equal(np.load(path), SentenceEncoder(mini_bundle).encode(TEXTS))
     assert run(*interrupted, "--force") == (0, "", f"{path}: 13 vectors of 32 numbers\n")
@@ -237,7 +237,7 @@ def test_lines_are_counted_and_numbered(run: Runner, mini_bundle: Path, path: Pa
     arguments = ["encode", file, "--output", path, "--model", mini_bundle, "--threads", 1, "--on-long", on_long]
     assert interrupt(lambda: run(*arguments))[0] == 130
     code, _, err = run(*arguments, "--resume")
-    assert err.startswith(GOING_ON)
+    assert err.startswith(CONTINUING)
     if on_long == "error":
         assert code == 1
         assert "Error: sentence 18 (counted from 1): " in err
@@ -290,7 +290,7 @@ def test_other_input_and_options_are_refused(
         (["--no-normalize"], "normalized was True, is now False"),
         (["--on-long", "split"], "on_long was warn, is now split"),
         (["--model", builtin_path()], both),
-        (["--force"], "--resume goes on and --force starts over: give one of them"),
+        (["--force"], "use either --resume or --force"),
     ):
         assert_refused(run(*interrupted, "--resume", *options), message)
     file = path.with_name("a.txt")
@@ -302,8 +302,8 @@ def test_other_input_and_options_are_refused(
         file.write_text(before.replace(old, new))
         assert_refused(run(*interrupted, "--resume"), message)
     file.write_text(before)
-    assert run(*interrupted, "--resume") == (0, "", f"{GOING_ON}{path}: 13 vectors of 32 numbers\n")
-    assert run("encode", "-", "--resume") == (1, "", "Error: --resume goes on with a file: name it with --output\n")
+    assert run(*interrupted, "--resume") == (0, "", f"{CONTINUING}{path}: 13 vectors of 32 numbers\n")
+    assert run("encode", "-", "--resume") == (1, "", "Error: --resume needs --output\n")
 
 
 def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None:

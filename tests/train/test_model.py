@@ -126,7 +126,10 @@ def test_the_encoder_inside_has_the_states_of_the_whole(make_encoder: MakeEncode
         encoder.first(3)
 
 
-def test_a_matrix_into_another_space_is_made_for_search(make_encoder: MakeEncoder) -> None:
+def test_a_matrix_into_another_space_is_made_for_search(
+    make_encoder: MakeEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xsent_train.model.SPACE_STEPS", 400)
     generator = torch.Generator().manual_seed(3)
     pieces = torch.randint(5, 50, (400, 6), generator=generator)
     english = pieces.tolist()

@@ -63,11 +63,11 @@ def test_a_line_of_each_kind() -> None:
     ("reader", "good", "bad", "message"),
     [
         (ScoredPairs, SCORED, "news\tfr\t7\tIl pleut.\tIl neige.\n", "5 fields instead of 6"),
-        (ScoredPairs, SCORED, SCORED.replace("2.5", "high"), "the score 'high' is no number"),
+        (ScoredPairs, SCORED, SCORED.replace("2.5", "high"), "the score 'high' is not a number"),
         (ScoredPairs, SCORED, SCORED.replace("2.5", "nan"), "the score 'nan' is not finite"),
         (ScoredPairs, SCORED, SCORED.replace("Il neige.", " "), "an empty field"),
         (Passages, PASSAGE, PASSAGE.replace("question\t", ""), "5 fields instead of 6"),
-        (Passages, PASSAGE, PASSAGE.replace("\tde\t", "\tin German\t"), "'in German' is no code of a language"),
+        (Passages, PASSAGE, PASSAGE.replace("\tde\t", "\tin German\t"), "'in German' is not a language code"),
     ],
 )
 def test_bad_lines_are_skipped_and_named(

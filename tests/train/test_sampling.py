@@ -28,8 +28,8 @@ def test_a_stage_weighs_sources_anew(caplog: pytest.LogCaptureFixture) -> None:
     np.testing.assert_allclose(reweigh(shares, cells, {"talk": 4.0}), [0.5 / 1.6, 0.3 / 1.6, 0.8 / 1.6])
     assert reweigh(shares, cells, {"law": 0.0}).tolist() == [0, 0, 1]
     assert reweigh(shares, cells, {"walk": 3.0, "law": 0.0}).tolist() == [0, 0, 1]  # of a larger corpus, or a mistake
-    assert "no source walk to weigh; there are law, talk" in caplog.text
-    with pytest.raises(DataError, match="leave all sources out"):
+    assert "weights name no known source: walk; sources are law, talk" in caplog.text
+    with pytest.raises(DataError, match="exclude all sources"):
         reweigh(shares, cells, {"law": 0, "talk": 0})
 
 

@@ -69,7 +69,7 @@ def test_a_damaged_store_is_refused(tmp_path: Path, toy_tokenizer: Path) -> None
     for name in ("ids.u16", "ends.u64", "rows.u32", "group.u32", "store.json"):
         content = (folder / name).read_bytes()
         (folder / name).write_bytes(content[: len(content) // 16 * 8])
-        with pytest.raises(DataError, match=r"delete the .* and it is made again"):
+        with pytest.raises(DataError, match=r"delete the .*, and it is rebuilt"):
             Store(folder)
         (folder / name).write_bytes(content)
 

@@ -120,7 +120,7 @@ def test_a_damaged_cache_is_refused(tmp_path: Path, teacher: Teacher, name: str,
     path = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k").path
     file = next(path.rglob(name))
     file.write_bytes(file.read_bytes()[:size])
-    with pytest.raises(DataError, match=r"delete the .* and it is made again") as caught:
+    with pytest.raises(DataError, match=r"delete the .*, and it is rebuilt") as caught:
         teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
     assert "\n" not in str(caught.value)
 

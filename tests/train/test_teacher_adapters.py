@@ -130,7 +130,7 @@ def test_damaged_and_other_files(given: tuple[Path, Path], tmp_path: Path) -> No
         (CONTENT[:8] + struct.pack("<I", 32) + CONTENT[12:], "emb.word is of kind 1 with 1,"),
         (CONTENT[:12] + struct.pack("<I", 3) + CONTENT[16:], "l2.q"),
         (CONTENT[:44] + struct.pack("<I", 1 << 31) + CONTENT[48:], "damaged"),
-        (CONTENT[:-4] + struct.pack("<f", np.nan), "l1.oln.b holds other things than finite numbers"),
+        (CONTENT[:-4] + struct.pack("<f", np.nan), "l1.oln.b has values that are not finite numbers"),
     ):
         given[0].write_bytes(content)
         outcome = unpack(*given, tmp_path / "e5")

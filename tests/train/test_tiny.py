@@ -31,7 +31,7 @@ def test_the_page_of_the_first_training_can_be_followed(
     _, train, export, similarity = next(blocks("docs/train.md", "sh")).text.splitlines()
     assert command(*shlex.split(train)[1:], "--threads", 1)[:2] == (0, "runs/tiny/checkpoints/final-0000060\n")
     assert caplog.text.count("held out: fr 200, de 200\n") == 1
-    assert "English alone" not in caplog.text
+    assert "read as plain English" not in caplog.text
     scores = load_checkpoint(Path("runs/tiny/checkpoints/final-0000060")).about["validation"]["p1"]
     assert min(scores.values()) > 98
     assert export_command(*shlex.split(export)[1:])[0] == 0
@@ -48,7 +48,7 @@ def test_lines_of_two_fields_are_counted_once(tmp_path: Path, caplog: pytest.Log
     pairs.write_text(pairs.read_text() + "".join(f"wiki\tThe cat sees {i} birds.\n" for i in range(1200)))
     for _ in range(2):  # the second finds everything there
         prepare(recipe, [pairs], tmp_path / "run", threads=1)
-    assert caplog.text.count("1,200 lines have two fields, or en and no translation: read as English alone") == 1
+    assert caplog.text.count("1,200 lines have two fields, or en and no translation: read as plain English") == 1
 
 
 def write_checkpoint(run: Path, name: str, step: int, *steps: int) -> None:

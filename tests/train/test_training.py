@@ -95,7 +95,7 @@ def test_what_a_stage_takes_of_the_one_before(trained: Path, caplog: pytest.LogC
     start = load_checkpoint(trained)
     deep = replace(start, about={**start.about, "model": {**start.about["model"], "num_layers": 3}})
     weights_in_common(deep, start.config, None)
-    assert "has 3 layers, the stage 1: the upper ones are not taken" in caplog.text
+    assert "has 3 layers, the stage 1: the upper ones are dropped" in caplog.text
     headed = replace(start, weights={**start.weights, "projection.weight": torch.ones(7, start.config.dim)})
     assert "projection.weight" in weights_in_common(headed, start.config, 7)  # to a teacher of as many dimensions
     assert "projection.weight" not in weights_in_common(headed, start.config, 8)

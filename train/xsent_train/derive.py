@@ -1,4 +1,4 @@
-"""Checkpoints made of others: of a bundle, of some of the layers, with another table, as a mean of several."""
+"""Checkpoints derived from others: from a bundle, with fewer layers, with another table, as the mean of several."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ from xsent_train.checkpoint import (
 )
 from xsent_train.model import Encoder, ModelConfig
 
-PLACES = ("encoder.readouts.", TEACHERS)  # before the names of weights that belong to certain axes
+PLACES = ("encoder.readouts.", TEACHERS)  # prefixes of weights that belong to certain axes
 CARD, SOURCES = "README.md", "Trained on text from:"
 
 
@@ -43,15 +43,15 @@ def identify(model: Path) -> tuple[list[str], str]:
 
 
 def open_checkpoint(model: Path) -> Checkpoint:
-    """Read a checkpoint, or a bundle as one; raises DataError or BundleError."""
+    """Read a checkpoint, or a bundle as one. Raises DataError or BundleError."""
     return checkpoint_from_bundle(model) if (model / MANIFEST).is_file() else load_checkpoint(model)
 
 
 def checkpoint_from_bundle(bundle: Path) -> Checkpoint:
     """A bundle, of any precision and number of layers, as a checkpoint.
 
-    Weights of 4 and 8 bits are decoded; exported again, the table is the same to the byte. A bundle has no held-out
-    pairs, so neither has this checkpoint. Raises BundleError if the bundle is damaged.
+    Weights of 4 and 8 bits are decoded; exported again, the table is the same to the byte. Like the bundle, this
+    checkpoint has no held-out pairs. Raises BundleError if the bundle is damaged.
     """
     opened = Bundle.open(bundle)
     opened.verify()
@@ -93,8 +93,8 @@ def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:
 
 def with_table(checkpoint: Checkpoint, table: Tensor, languages: Sequence[str]) -> Checkpoint:
     """The checkpoint with another table, without its heads and the matrices of teachers."""
-    stay = ("encoder.", SMOOTHING, SPACES)
-    kept = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(stay)}
+    prefixes = ("encoder.", SMOOTHING, SPACES)
+    kept = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(prefixes)}
     model = {**checkpoint.about["model"], "vocab_size": len(table)}
     about = {**checkpoint.about, "model": model, "languages": list(languages)}
     return replace(checkpoint, about=about, weights={**kept, TABLE: table})
@@ -103,19 +103,19 @@ def with_table(checkpoint: Checkpoint, table: Tensor, languages: Sequence[str]) 
 def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[float | Sequence[float]]) -> Checkpoint:
     """The mean of checkpoints of one training, in the weights that all of them have (Wortsman et al. 2022).
 
-    Each has one share, or one for its table and one for each layer: a readout counts as the layer that it reads, all
-    else as the table. Shares need not add up to 1; where one is 0, its weights are not asked for. Readouts lead into
-    the space of certain axes: where checkpoints know their axes, the mean has the readouts of these alone. All other
-    facts, such as the number of layers, come from the shallowest.
+    Each has one share, or one for its table and one for each layer: a readout counts as the layer that it reads, and
+    everything else as the table. Shares need not add up to 1; where a share is 0, the weights may be missing. Readouts
+    map into the space of certain axes: if some checkpoints know their axes, the mean takes only their readouts. All
+    other facts, such as the number of layers, come from the shallowest checkpoint.
 
-    Raises DataError if a checkpoint has not as many layers as shares.
+    Raises DataError if the number of shares does not fit the layers of a checkpoint.
     """
     shallowest = min(checkpoints, key=lambda checkpoint: checkpoint.config.num_layers)
     parts = list(zip(shares, checkpoints, strict=True))
     for share, c in parts:
         if not isinstance(share, int | float) and len(share) != c.config.num_layers + 1:
             text = f"{c.path}: has {c.config.num_layers} layers; starts_from gives it {len(share)} shares"
-            raise DataError(f"{text}, and one for the table and one for each layer are expected")
+            raise DataError(f"{text}, expected one for the table and one for each layer")
     weights = {}
     for name in sorted({name for c in checkpoints for name in c.weights}):
         members = [(own, c) for share, c in parts if (own := _share_of(name, share))]
@@ -128,7 +128,7 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[floa
 
 
 def _share_of(name: str, share: float | Sequence[float]) -> float:
-    """The share of a checkpoint in the mean of a weight; that of its last layer for weights of layers that it lacks."""
+    """The share of a checkpoint in the mean of a weight; for layers that it lacks, the share of its last layer."""
     if isinstance(share, int | float):
         return share
     match = re.match(r"encoder\.(layers|readouts)\.(\d+)\.", name)
@@ -145,11 +145,11 @@ class BundleWeights:
 
     @cached_property
     def config(self) -> ModelConfig:
-        """The shape of the encoder. Raises ValueError if the bundle's vectors were cut."""
+        """The shape of the encoder. Raises ValueError if the bundle has truncated vectors."""
         bundle, network = self._bundle, self._bundle.network
         width = unpack_rows(bundle.mapped("table")[:0], None).shape[1]
         if width > bundle.dim:
-            raise ValueError(f"its vectors were cut from {width} to {bundle.dim} numbers; take its checkpoint")
+            raise ValueError(f"its vectors were truncated from {width} to {bundle.dim} numbers; use its checkpoint")
         layers = bundle.num_layers
         depths = bundle.depths if any(name.startswith("readout") for name in self._tensors) else ()
         return ModelConfig(
@@ -168,7 +168,7 @@ class BundleWeights:
 
     def state(self) -> Iterator[tuple[str, Tensor]]:
         """The weights by their names in the encoder. Raises LookupError or ValueError if they do not fit it."""
-        with torch.device("meta"):  # names and shapes alone
+        with torch.device("meta"):  # only names and shapes
             expected = Encoder(self.config).state_dict()
         for name, weight in expected.items():
             values = self.read(name)
@@ -177,19 +177,19 @@ class BundleWeights:
             yield name, torch.tensor(values)
 
     def smoothing(self) -> dict[str, Tensor]:
-        """The factors that export multiplied the inputs of linear layers by, so that it can do so again."""
-        end = ".smoothing"
-        names = [name for name in self._tensors if name.endswith(end)]
-        return {SMOOTHING + name.removesuffix(end): torch.tensor(self._bundle.floats(name)) for name in names}
+        """The smoothing factors of the inputs of linear layers, so that an export can apply them again."""
+        suffix = ".smoothing"
+        names = [name for name in self._tensors if name.endswith(suffix)]
+        return {SMOOTHING + name.removesuffix(suffix): torch.tensor(self._bundle.floats(name)) for name in names}
 
     def factors(self, name: str) -> NDArray[np.float32]:
-        """The factors of the inputs of a weight before it was rounded [inputs], or one for all [1]."""
+        """The smoothing factors of the inputs of a weight [inputs], or one for all inputs [1]."""
         smoothing = f"{_place(name).removesuffix('.weight')}.smoothing"
         known = name.endswith(".weight") and smoothing in self._tensors
         return self._bundle.floats(smoothing) if known else np.ones(1, np.float32)
 
     def read(self, name: str) -> NDArray[np.float32]:
-        """A weight as the encoder has it. Raises LookupError if there is none."""
+        """A weight in the encoder's layout. Raises LookupError if it is missing."""
         place = _place(name)
         if name.endswith(".query") and place not in self._tensors:  # the plain mean
             return np.zeros(self._bundle.dim, np.float32)
@@ -209,12 +209,12 @@ class BundleWeights:
 
 
 def _place(name: str) -> str:
-    """The name in a graph of a weight of the encoder."""
+    """The name in the graph for a weight of the encoder."""
     return "table" if name == "table.weight" else name.replace("layers.", "layer").replace("readouts.", "readout")
 
 
 def _attribution(bundle: Bundle) -> list[str]:
-    """The sources that the card of a bundle names; a model trained from the bundle must name them too."""
+    """The sources that a bundle's card names; a model trained from the bundle must name them too."""
     card = bundle.path / CARD
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
     listed = text.partition(SOURCES)[2].strip().partition("\n\n")[0]

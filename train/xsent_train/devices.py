@@ -14,32 +14,32 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # options of glibc's mallopt
 
 
 def launch(devices: int) -> Fabric:
-    """Start or join the processes that train together, one a GPU; under `torchrun`, it sets their number."""
+    """Start or join the processes that train together, one per GPU. Under `torchrun`, its settings decide."""
     devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
     strategy = "ddp" if int(os.environ.get("WORLD_SIZE", devices)) > 1 else "auto"
     nodes = int(os.environ.get("GROUP_WORLD_SIZE", 1))
     fabric = Fabric(accelerator="auto", devices=devices, num_nodes=nodes, strategy=strategy)
     fabric.launch()
     if not fabric.is_global_zero:
-        logging.getLogger("xsent").setLevel(logging.ERROR)  # once is enough
+        logging.getLogger("xsent").setLevel(logging.ERROR)  # one rank logs for all
     return fabric
 
 
 def gather(fabric: Fabric, vectors: Tensor) -> Tensor:
-    """The vectors of all ranks, rank after rank, gradients included: [L, b, D] to [L, ranks x b, D]."""
+    """The vectors of all ranks, rank after rank, with gradients: [L, b, D] to [L, ranks x b, D]."""
     if fabric.world_size == 1:
         return vectors
     ranks = fabric.all_gather(vectors, sync_grads=True)  # [ranks, L, b, D]
     assert isinstance(ranks, Tensor)
     if ranks.requires_grad:
-        # Gradients are summed over the ranks as they lie in memory.
+        # Gradients are summed over the ranks in memory order.
         ranks.register_hook(Tensor.contiguous)  # type: ignore[no-untyped-call]
     return ranks.transpose(0, 1).flatten(1, 2)
 
 
 def average(fabric: Fabric, number: Tensor) -> Tensor:
     """The mean of a number over all ranks, without its gradient."""
-    mean = fabric.all_reduce(number.detach().clone(), reduce_op="mean")  # it reduces in place
+    mean = fabric.all_reduce(number.detach().clone(), reduce_op="mean")  # all_reduce works in place
     assert isinstance(mean, Tensor)
     return mean
 
@@ -57,7 +57,7 @@ def on_first_rank(fabric: Fabric, action: Callable[[], object]) -> None:
 
 
 def precision(wanted: str) -> str:
-    """The precision to train in; `auto` is bfloat16 where matrices are multiplied in it by hardware."""
+    """The precision to train in; `auto` is bfloat16 if the hardware multiplies matrices in it."""
     if wanted != "auto":
         return wanted
     if torch.cuda.is_available():
@@ -70,9 +70,10 @@ def precision(wanted: str) -> str:
 def keep_freed_memory() -> None:
     """Make the C library keep freed memory instead of giving it back to the system.
 
-    The gradient of a token table alone is 100 MB: allocated again at every step, its page faults took 45% of the time.
+    The gradient of the token table takes 100 MB. When it was allocated again at every step, page faults took 45% of the
+    time.
     """
-    with suppress(OSError, AttributeError):  # mallopt is glibc's
+    with suppress(OSError, AttributeError):  # only glibc has mallopt
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_MAX, 0)
         libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)

@@ -1,4 +1,4 @@
-"""Teaching a trained encoder a new language: what the new one gains, and what the old ones lose."""
+"""Teach a trained encoder a new language, and measure what this gains and what the old languages lose."""
 
 import logging
 from collections import Counter
@@ -43,11 +43,11 @@ from xsent_train.trainer import Trainer
 logger = logging.getLogger(__name__)
 
 CLAIM, TEXT, OLD_PAIRS = "adding.json", "text.tsv", "old-pairs.tsv"
-HELD_OUT_SHARE = 0.03  # of a language of few pairs, enough are left to tell half a point of P@1
+HELD_OUT_SHARE = 0.03  # even with few pairs, enough to measure half a point of P@1
 EPOCHS, MOST_SEEN = 10, 2_000_000
-SMALL = 0.02  # standard deviation of a row that starts from nothing, as in a new encoder
-FEWEST = 8  # sentences a number of the teachers' vectors that the regression is fitted on, at least
-MOST = 20_000  # more find little more
+SMALL = 0.02  # standard deviation of a row without a starting point, as in a new encoder
+FEWEST = 8  # minimum sentences per number of the teachers' vectors, to fit the regression on
+MOST = 20_000  # maximum sentences; more hardly help
 MOST_LOST = 0.3  # points of P@1 that an old language may lose
 
 Scores = dict[str, float]  # P@1 in per cent, by test
@@ -58,12 +58,12 @@ class Addition:
     """A language to add, and the model to add it to."""
 
     model: Path  # a bundle or a checkpoint
-    pairs: Path  # a file of text in the new language, and in old ones: these must be read as before
+    pairs: Path  # a file of text in the new language and in old ones, which must be tokenised as before
     language: str  # code of the new language
     out: Path  # folder of the run
     pieces: int = 8000  # pieces of the new language's own vocabulary
-    pairs_seen: int | None = None  # pairs to train on, repetitions counted; None decides by how many there are
-    licence: str | None = None  # licence of the new weights; None takes the model's
+    pairs_seen: int | None = None  # pairs to train on, counting repetitions; None: by how many there are
+    licence: str | None = None  # licence of the new weights; None: the model's
     attribution: tuple[str, ...] = ()  # sources of the pairs, for the model card
     teachers: tuple[Path, ...] = ()  # models that know the language, for sentences without translation
 
@@ -75,7 +75,7 @@ class OwnTeacher:
     """
 
     def __init__(self, encoder: Teacher, teachers: Sequence[Teacher], known: Callable[[], Sequence[str]]) -> None:
-        """The map from the teachers to the encoder is fitted on `known`, sentences that all can read."""
+        """Fits the map from the teachers to the encoder on `known`, sentences in languages that all of them know."""
         self.dim = encoder.dim
         self._encoder = encoder
         self._teachers = teachers
@@ -104,32 +104,32 @@ class OwnTeacher:
         return ridge(self._joined(known), torch.from_numpy(self._encoder.encode(known)))
 
     def _joined(self, sentences: list[str]) -> Tensor:
-        """The teachers' vectors of sentences and a one, which lets the regression fit the difference of means."""
+        """The teachers' vectors of sentences and a one, so that the regression can fit the difference of means."""
         ones = np.ones((len(sentences), 1), np.float32)
         return torch.from_numpy(np.hstack([*(teacher.encode(sentences) for teacher in self._teachers), ones]))
 
 
 class Untranslated(NamedTuple):
-    """Held-out sentences of the new language that have no translation."""
+    """Held-out sentences of the new language without translation."""
 
     sentences: list[str]
     targets: Floats  # estimates of the encoder's vectors from those of the teachers [n, dim]
 
 
 def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Checkpoint, Untranslated]:
-    """Add a language; called again, it resumes.
+    """Add a language, or resume adding it.
 
-    The run's folder holds `grown` (with rows for the new pieces), `training`, and in the end `checkpoint`. Returns the
-    encoder before, the one that knows the language too, and what `compare_languages` measures it on beside its
-    held-out pairs. Raises DataError or BundleError if something cannot be used.
+    The run's folder gets `grown` (with rows for the new pieces), `training`, and finally `checkpoint`. Returns the
+    encoder before and after, and the sentences that `compare_languages` measures on besides the held-out pairs. Raises
+    DataError or BundleError if something cannot be used.
     """
     known, model = identify(addition.model)
     if addition.language in known:
-        raise DataError(f"{addition.model}: knows {addition.language!r} already (its languages: {', '.join(known)})")
+        raise DataError(f"{addition.model}: already knows {addition.language!r} (its languages: {', '.join(known)})")
     if not addition.pairs.is_file():
         raise DataError(f"{addition.pairs}: no such file; expected lines of source, language, English, translation")
     teachers = [open_teacher(path) for path in addition.teachers]
-    read = cache(partial(_read, addition, known, teachers))  # once, if at all
+    read = cache(partial(_read, addition, known, teachers))  # read once, and only if needed
     origin = {"model": model, "teachers": " ".join(teacher.identity for teacher in teachers)}
     count = _claim(addition, origin, read)
     before = open_checkpoint(addition.model)
@@ -144,21 +144,21 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
 
 
 def _read(addition: Addition, known: Sequence[str], teachers: Sequence[Teacher]) -> NewLanguage:
-    """Read the text. Raises DataError if it is none, or too little of it is in languages that the teachers know."""
+    """Read the text. Raises DataError if it is unusable, or has too little in languages that the teachers know."""
     path, language = addition.pairs, addition.language
     logger.info("reading %s", path)
     new = read_new_language(path, language, known, HELD_OUT_SHARE)
     if new.plain and not teachers:
-        remedy = "name a model that knows the language by --teacher, or leave them out"
+        remedy = "name a model that knows the language with --teacher, or remove them"
         raise DataError(f"{path}: {new.plain:,} sentences in {language!r} have no translation; {remedy}")
     for teacher in teachers:
         if teacher.languages and language not in teacher.languages:
-            raise DataError(f"teacher {teacher.path}: knows no {language!r}, but {', '.join(teacher.languages)}")
-    there, needed = len(_readable(new, teachers)), FEWEST * sum(teacher.dim for teacher in teachers)
-    if new.plain and there < needed:
+            raise DataError(f"teacher {teacher.path}: does not know {language!r}, only {', '.join(teacher.languages)}")
+    count, needed = len(_readable(new, teachers)), FEWEST * sum(teacher.dim for teacher in teachers)
+    if new.plain and count < needed:
         raise DataError(
-            f"{path}: {there:,} sentences in languages that the model and its teachers know, such as English; it takes "
-            f"{needed:,} to map the teachers' vectors to the model's"
+            f"{path}: only {count:,} sentences in languages that the model and its teachers know, such as English; add "
+            f"more, because it takes {needed:,} to map the teachers' vectors to the model's"
         )
     return new
 
@@ -170,17 +170,17 @@ def _readable(new: NewLanguage, teachers: Sequence[Teacher]) -> list[str]:
 
 
 def _claim(addition: Addition, origin: Mapping[str, str], read: Callable[[], NewLanguage]) -> int:
-    """Make the run's folder, or see that it is this run's; how many pairs and sentences the new language has."""
+    """Create the run's folder, or check that it is this run's. Returns the number of lines in the new language."""
     claim = addition.out / CLAIM
     language, pieces = addition.language, str(addition.pieces)
     about = {**origin, "pairs": file_digest(addition.pairs)[:16], "language": language, "pieces": pieces}
     if claim.is_file():
         saved = read_json(claim, "name another --out")
         if changed := [name for name, value in about.items() if saved.get(name, "") != value]:
-            raise DataError(f"{addition.out}: begun with other {' and '.join(changed)}; name another --out")
+            raise DataError(f"{addition.out}: was started with other {' and '.join(changed)}; name another --out")
         return int(saved["count"])
     if addition.out.exists() and (not addition.out.is_dir() or any(addition.out.iterdir())):
-        raise DataError(f"{addition.out}: holds something else; name a new folder with --out")
+        raise DataError(f"{addition.out}: is not empty and not a run; name a new folder with --out")
     count = read().found
     addition.out.mkdir(parents=True, exist_ok=True)
     with atomic_file(claim) as file:
@@ -195,7 +195,7 @@ def _grow(addition: Addition, before: Checkpoint, read: Callable[[], NewLanguage
         new = read()
         write_pairs(addition.out / OLD_PAIRS, new.held_out)
         text = (pair for pair in Corpus([addition.pairs]) if pair.language == addition.language)
-        # A plain sentence on both sides, see `_is_plain`: the training reads the second.
+        # Plain sentences on both sides, see `_is_plain`, because the training reads the second.
         write_pairs(addition.out / TEXT, (pair._replace(translation=pair.translation or pair.english) for pair in text))
         logger.info("growing the vocabulary")
         kept = (sentence.english for sentence in new.kept)
@@ -207,13 +207,13 @@ def _grow(addition: Addition, before: Checkpoint, read: Callable[[], NewLanguage
 def grow_checkpoint(before: Checkpoint, tokenizer: Path, language: str, out: Path) -> Path:
     """Give a checkpoint's table a row for each piece that `grow_vocabulary` added to its vocabulary.
 
-    The row of a new piece starts as the mean of the rows of the pieces that it was cut into before; measured, that is
-    better than their sum and than noise. A piece that was spelled in bytes starts as small noise: bytes mean nothing.
-    Raises DataError if the vocabulary, a file named as in a checkpoint, did not grow out of the checkpoint's.
+    The row of a new piece starts as the mean of the rows of the pieces that it was cut into before; measured, this is
+    better than their sum and than noise. A piece that was spelled in bytes starts as small noise, because bytes have no
+    meaning. Raises DataError if the vocabulary, a file named as in a checkpoint, does not extend the checkpoint's.
     """
     old, new = read_model(before.tokenizer), read_model(tokenizer)
     if not new.startswith(old):
-        raise DataError(f"{tokenizer}: did not grow out of {before.tokenizer}; grow that one")
+        raise DataError(f"{tokenizer}: does not extend {before.tokenizer}; extend that one")
     table = before.weights[TABLE]
     languages = list(dict.fromkeys([*before.languages, language]))
     grown = with_table(before, torch.cat([table, first_rows(table, old, new)]), languages)
@@ -222,8 +222,8 @@ def grow_checkpoint(before: Checkpoint, tokenizer: Path, language: str, out: Pat
 
 
 def first_rows(table: Tensor, old: bytes, new: bytes) -> Tensor:
-    """Rows for the pieces that a grown model has and the old one has not, see `grow_checkpoint` [V' - V, D]."""
-    spaces = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}  # a piece with its own spaces alone
+    """Rows for the pieces that only the grown model has, see `grow_checkpoint` [V' - V, D]."""
+    spaces = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}  # no spaces but a piece's own
     cutter = open_model(old + ModelProto(normalizer_spec=spaces).SerializeToString())
     grown = open_model(new)
     rows = torch.empty(len(grown) - len(table), table.shape[1])
@@ -238,7 +238,7 @@ def first_rows(table: Tensor, old: bytes, new: bytes) -> Tensor:
 def _train(
     addition: Addition, teacher: OwnTeacher, grown: Checkpoint, count: int, old: int, threads: int
 ) -> Checkpoint:
-    """The checkpoint of the training of the new rows: the table, and maybe no layers."""
+    """Train the new rows of the table; returns the checkpoint."""
     shape = {name: getattr(grown.config, name) for name in ("dim", *LAYER_SHAPE)}
     batch = min(1024, max(32, count // 64))
     steps = max((addition.pairs_seen or min(EPOCHS * count, MOST_SEEN)) // batch, 1)
@@ -266,14 +266,14 @@ def _train(
 
 
 def _is_plain(pair: Pair) -> bool:
-    """Whether a pair of the run is a sentence without translation, which stands on both sides."""
+    """Whether a pair of the run is a sentence without translation, which is on both sides."""
     return pair.english == pair.translation
 
 
 def _finish(
     addition: Addition, before: Checkpoint, grown: Checkpoint, trained: Checkpoint, pairs: list[Pair]
 ) -> Checkpoint:
-    """Write the result, with the held-out pairs that there are; those that a checkpoint came with first."""
+    """Write the result with its held-out pairs, starting with those that the checkpoint came with."""
     if before.validation.exists():
         own = list(Corpus([before.validation]))
         languages = {pair.language for pair in own}
@@ -304,24 +304,24 @@ class LanguageComparison:
 
     language: str  # the new one
     pairs: Mapping[str, int]  # held-out pairs by language
-    # By language: `held_out` (a translation's English among that of all languages), of Tatoeba `xx_en` and `en_xx`, and
-    # of the new one `teacher` (a sentence's target among those of all that have no translation)
+    # By language: `held_out` (a translation finds its English among that of all languages); `xx_en` and `en_xx` on
+    # Tatoeba; for the new language, `teacher` (a sentence without translation finds its target among the others').
     before: Mapping[str, Scores]
     after: Mapping[str, Scores]
-    sentences: int  # held-out sentences of the old languages, English among them
-    same_pieces: int  # how many of them are cut into pieces as before
+    sentences: int  # held-out sentences of the old languages, including English
+    same_pieces: int  # how many of them have the same pieces as before
     same_vectors: int  # how many of those have the same vector, to the bit
 
     @property
     def changes(self) -> dict[str, Scores]:
-        """Points won by language; below 0 where they were lost."""
+        """Points gained by language; negative for losses."""
         return {
             language: {name: self.after[language][name] - score for name, score in scores.items()}
             for language, scores in self.before.items()
         }
 
     def rows(self) -> list[dict[str, object]]:
-        """One row a language."""
+        """One row per language."""
         rows = []
         for language, changes in self.changes.items():
             row: dict[str, object] = {"language": language, "pairs": self.pairs[language]}
@@ -332,22 +332,22 @@ class LanguageComparison:
         return rows
 
     def notes(self) -> list[str]:
-        """The facts that are not in the rows, a line each."""
+        """The facts that are not in the rows, one per line."""
         notes = [
-            f"held-out sentences of the old languages: {self.sentences:,}; cut into pieces as before: "
+            f"held-out sentences of the old languages: {self.sentences:,}; with the same pieces as before: "
             f"{self.same_pieces:,} ({100 * self.same_pieces / max(self.sentences, 1):.2f}%); of these with the same "
             f"vector to the bit: {self.same_vectors:,}"
         ]
         if self.before.keys() <= {self.language}:
-            notes.append("no old language was measured: PAIRS holds no pairs of one, and --tatoeba names no test files")
+            notes.append("no old language was measured; add pairs in them to PAIRS, or name test files with --tatoeba")
         if self.language not in self.before:
             notes.append(
-                f"{self.language} was not measured: too few lines of it in PAIRS; name test files by --tatoeba"
+                f"{self.language} was not measured: PAIRS has too few lines in it; name test files with --tatoeba"
             )
         return notes
 
     def as_json(self) -> dict[str, object]:
-        """All of it."""
+        """The whole comparison."""
         counts = {name: getattr(self, name) for name in ("sentences", "same_pieces", "same_vectors")}
         return {"language": self.language, "rows": self.rows(), **counts}
 
@@ -366,11 +366,11 @@ class LanguageComparison:
 def compare_languages(
     before: Checkpoint, after: Checkpoint, untranslated: Untranslated, tests: Path | None
 ) -> LanguageComparison:
-    """Measure an encoder before and after it learnt a language, the last of its languages.
+    """Measure an encoder before and after it learnt a language, the last in its list.
 
-    Both run in the same way, so that nothing but the training makes a difference. The tests are the held-out pairs of
-    the second, the new language's sentences without translation, and files of
-    `xsent.evaluation.translation.tatoeba`. Raises DataError if one cannot be read.
+    Both run in the same way, so that only the training makes a difference. The tests are the held-out pairs of `after`,
+    the new language's sentences without translation, and files of `xsent.evaluation.translation.tatoeba`. Raises
+    DataError if one cannot be read.
     """
     new = after.languages[-1]
     pairs = list(Corpus([after.validation] if after.validation.exists() else []))
@@ -381,7 +381,7 @@ def compare_languages(
     sentences += dict.fromkeys(pair.translation for pair in pairs if pair.language != new)
     cuts = [checkpoint.load_tokenizer().encode(sentences) for checkpoint in (before, after)]
     same = [sentence for sentence, one, other in zip(sentences, *cuts, strict=True) if one == other]
-    # Both encode the same sentences: the last bits of a vector depend on the other sentences of its batch.
+    # Both encode the same sentences, because the last bits of a vector depend on the rest of its batch.
     own, grown = (CheckpointEncoder(checkpoint).encode(same) for checkpoint in (before, after))
     unmoved = int((own == grown).all(axis=1).sum())
     return LanguageComparison(new, counts, found, now, len(sentences), len(same), unmoved)

@@ -1,18 +1,20 @@
-"""The objectives of the papers, each a pure function of tensors whose result is a scalar, or one for each depth.
+"""The objectives of the papers: pure functions of tensors that return one number, or one for each depth.
 
-- Contrastive (mao2021 section 3.3, wei2020 section 3.1). They compare all pairs with all. With a `chunk` that many rows
-  of the comparison are in memory at a time, and are computed again in the backward pass; the loss is the same.
+- Contrastive losses (mao2021 section 3.3, wei2020 section 3.1) compare all pairs with each other. With a `chunk`, only
+  that many rows of the comparison are in memory at a time, and they are computed again in the backward pass; the loss
+  is the same.
 - Distillation of a frozen teacher into the student, for languages that it does not know yet (tan2022 section 2). No
   gradient reaches the teacher or the queue.
-- Of scored pairs: cosines agree with people's scores. Finding the passage that answers a query is `align`.
-- Of a sentence vector and the pieces of its pair: it predicts them (mao2021 section 3.2), or tells them from others
-  (wei2020 section 3.1).
+- On scored pairs, cosines learn to agree with people's scores. Finding the passage that answers a query is `align`.
+- On the pieces of its pair, a sentence vector learns to predict them (mao2021 section 3.2), or to distinguish them from
+  others (wei2020 section 3.1).
 
 Shapes: B sentences or pairs, D dimensions, V pieces, N tokens of all or vectors in the queue, M target entries, K
-negatives of a pair. `u`, `v`: vectors of the two sides [B, D]; `ignore`: pairs that are no negatives of each other,
+negatives per pair. `u`, `v`: vectors of the two sides [B, D]; `ignore`: pairs that are not negatives of each other,
 whichever sides are compared, [B, B], False on the diagonal. `student`, `teacher`: the student's vectors of sentences
-and the teacher's of their translations [B, D], of any length. What compares vectors also takes those of L depths at
-once [L, B, D], and gives L numbers: a GPU would wait for the many small operations of one depth after the other.
+and the teacher's of their translations [B, D], of any length. Functions that compare vectors also take those of L
+depths at once [L, B, D] and return L numbers, because a GPU would wait for the many small operations of one depth after
+another.
 """
 
 import math
@@ -28,12 +30,12 @@ from torch.utils.checkpoint import checkpoint
 
 T = TypeVar("T")
 
-FLAT = 0.05  # of the mean variance, added to that of every axis: the flattest ones are noise
-EQUAL = 1e-4  # cosines of one sentence with itself are within that of 1, in float16 too
+FLAT = 0.05  # share of the mean variance that is added to every axis, because the flattest ones are noise
+EQUAL = 1e-4  # tolerance for the cosine of a sentence with itself, which is 1; covers float16
 
 
 def recomputed(function: Callable[..., T], *, random: bool = False) -> Callable[..., T]:
-    """The same function, which computes its intermediate results again in the backward pass instead of keeping them.
+    """Wrap a function to compute its intermediate results again in the backward pass instead of keeping them.
 
     With `random`, both computations draw the same random numbers, such as dropout.
     """
@@ -41,21 +43,21 @@ def recomputed(function: Callable[..., T], *, random: bool = False) -> Callable[
 
 
 def in_blocks(function: Callable[[slice], T], count: int, chunk: int) -> Iterator[T]:
-    """A function of some rows, for blocks of at most `chunk` of all `count`; 0 takes all at once and keeps them."""
+    """Apply a function to all `count` rows in blocks of at most `chunk`; 0: in one block, without recomputation."""
     size, block = (chunk, recomputed(function)) if chunk else (max(count, 1), function)
     return (block(slice(start, min(start + size, count))) for start in range(0, count, size))
 
 
 def diagonal(scores: Tensor, rows: slice) -> Tensor:
-    """The scores of pairs with themselves [..., b], in a block of some rows [..., b, B]."""
+    """The scores of pairs with themselves [..., b] in a block of rows [..., b, B]."""
     return scores.diagonal(rows.start, -2, -1)
 
 
 def unit(x: Tensor) -> Tensor:
-    """Rows over their lengths, so that inner products are cosines [..., D].
+    """Rows divided by their lengths, so that inner products are cosines [..., D].
 
-    An all but zero row, as an empty sentence has, becomes zero and takes no gradient: divided by a tiny constant, as
-    usual, that row's gradient would swamp the rest when the norm of all gradients is clipped.
+    A row that is nearly zero, like that of an empty sentence, becomes zero and gets no gradient. With the usual tiny
+    constant as the divisor, its gradient would swamp all others when the norm of the gradients is clipped.
     """
     length = x.norm(dim=-1, keepdim=True)
     return x.div(length.masked_fill(length < 1e-8, torch.inf))
@@ -70,11 +72,11 @@ def align(
     ignore: Tensor | None = None,
     chunk: int = 0,
 ) -> Tensor:
-    """Find the translation among the batch, in both directions (mao2021 eq. 5).
+    """Find the translation in the batch, in both directions (mao2021 eq. 5).
 
-    The paper's form is the plain inner product; with a temperature it is cosine / temperature (InfoNCE), where an
-    additive margin makes the true pair's score smaller by that much (Yang et al. 2019). The cross-entropies of both
-    directions are summed, and the mean is over the batch.
+    The paper uses the plain inner product. A temperature changes it to cosine / temperature (InfoNCE), where an
+    additive margin lowers the score of the true pair (Yang et al. 2019). The cross-entropies of both directions are
+    summed, and averaged over the batch.
     """
     if temperature:
         u, v = unit(u) / temperature, unit(v)
@@ -85,10 +87,10 @@ def align(
         if shift:
             diagonal(scores, rows).sub_(shift)
         if ignore is not None:
-            scores = scores.masked_fill(ignore[rows], least(scores))
+            scores = scores.masked_fill(ignore[rows], lowest(scores))
         return scores.logsumexp(dim=-1), scores.logsumexp(dim=-2), diagonal(scores, rows)
 
-    # The two cross-entropies share their scores; this way no transposed or normalised copy is made.
+    # The two cross-entropies share their scores, without a transposed or normalised copy.
     over_v, over_u, true = zip(*in_blocks(block, u.shape[-2], chunk), strict=True)
     everyone = torch.cat(over_v, dim=-1) + torch.stack(over_u).logsumexp(dim=0)
     return (everyone - 2 * torch.cat(true, dim=-1)).mean(dim=-1)
@@ -97,8 +99,8 @@ def align(
 def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | None = None, chunk: int = 0) -> Tensor:
     """Find the translation among all sentences of the batch, in both languages (HiCTL, wei2020 eq. 2 to 4).
 
-    A query's negatives are the 2B - 2 sentences of the other pairs, where `align` has the B - 1 of the other side.
-    Eq. 2 asks from u, eq. 3 from v, and eq. 4 brings both together; summed as `align` has it.
+    A query's negatives are the 2B - 2 sentences of the other pairs; in `align`, they are the B - 1 of the other side.
+    Eq. 2 queries with u, eq. 3 with v, and eq. 4 combines them; they are summed as in `align`.
     """
     sides = unit(u), unit(v)
 
@@ -108,8 +110,8 @@ def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | N
             within, across = (own[..., rows, :] / temperature @ side.mT for side in (own, other))  # [..., b, B]
             true = diagonal(across, rows)
             if ignore is not None:
-                within, across = (s.masked_fill(ignore[rows], least(s)) for s in (within, across))
-            diagonal(within, rows).fill_(least(within))  # a sentence is no answer to itself
+                within, across = (s.masked_fill(ignore[rows], lowest(s)) for s in (within, across))
+            diagonal(within, rows).fill_(lowest(within))  # a sentence is not an answer to itself
             everyone = torch.logaddexp(within.logsumexp(dim=-1), across.logsumexp(dim=-1))
             total = total + (everyone - true).sum(dim=-1)
         return total
@@ -118,11 +120,11 @@ def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | N
 
 
 def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Tensor:
-    """Which pairs of a batch should not be told apart: the same English sentence, or nearly the same meaning.
+    """Which pairs of a batch should not be contrasted: the same English sentence, or nearly the same meaning.
 
     Two pairs are near when either side's vectors have a cosine above the threshold (the pre-filter of LASER3-CO,
-    tan2022 section 3.2, applied to a batch instead of a queue); with 1 or more, `group` says all: the identity of each
-    pair's English sentence [B]. Returns the `ignore` of other functions, a symmetric matrix.
+    tan2022 section 3.2, applied to a batch instead of a queue). With a threshold of 1 or more, only `group` counts: the
+    identity of each pair's English sentence [B]. Returns the `ignore` of other functions, a symmetric matrix.
     """
     same = group[:, None] == group[None, :]
     if threshold < 1:
@@ -134,9 +136,9 @@ def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Te
 def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False, chunk: int = 0) -> Tensor:
     """Make the two within-language similarity distributions agree (mao2021 eq. 6): -log cos(pi/2 (P_u - P_v)).
 
-    The paper's literal form, a sum over inner products, keeps each sentence's similarity with itself, which swallows
-    the row (the loss is then below 2e-5). Ours masks the diagonal, compares cosines / temperature and takes the mean
-    over the entries.
+    The paper's literal form, a sum over inner products, keeps each sentence's similarity with itself, which dominates
+    the row (the loss is then below 2e-5). The default form masks the diagonal, compares cosines / temperature, and
+    takes the mean over the entries.
     """
     sides = (u, v) if literal else (unit(u), unit(v))
 
@@ -144,9 +146,9 @@ def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False
         scores = [side[..., rows, :] @ side.mT for side in sides]  # [..., b, B]
         if not literal:
             for own in scores:
-                diagonal(own.div_(temperature), rows).fill_(least(own))
+                diagonal(own.div_(temperature), rows).fill_(lowest(own))
         difference = scores[0].softmax(dim=-1) - scores[1].softmax(dim=-1)
-        # Short of +-pi/2, where the cosine is 0 and its logarithm infinite.
+        # Stay short of +-pi/2, where the cosine is 0 and its logarithm infinite.
         angle = (math.pi / 2 * difference).clamp(-math.pi / 2 + 1e-3, math.pi / 2 - 1e-3)
         return -torch.log(torch.cos(angle)).sum(dim=(-2, -1))
 
@@ -154,8 +156,8 @@ def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False
     return total if literal else total / max(u.shape[-2] ** 2, 1)
 
 
-def least(scores: Tensor) -> float:
-    """A score that leaves an entry out of a softmax; a row of -inf alone would be NaN."""
+def lowest(scores: Tensor) -> float:
+    """A score that excludes an entry from a softmax; with -inf, a row of excluded entries would be NaN."""
     return torch.finfo(scores.dtype).min
 
 
@@ -173,12 +175,12 @@ def contrastive_distil(
     ignore_above: float = 1.0,
     batch: bool = False,
 ) -> Tensor:
-    """Tell the teacher's vector of the translation from those of earlier batches (LASER3-CO, tan2022 eq. 1).
+    """Distinguish the teacher's vector of the translation from those of earlier batches (LASER3-CO, tan2022 eq. 1).
 
-    The queue has these vectors [N, D], of any length; with none the loss is 0. The other sentences of the batch are
-    negatives too only if asked for: the hard ones, where a batch has sentences that are alike. With `ignore_above` this
-    is CO-Filter (section 2.2): a vector whose cosine with the translation is above that is no negative either; 1 or
-    more leaves out none but those of equal sentences in the batch.
+    The queue has these vectors [N, D], of any length; if it is empty, the loss is 0. With `batch`, the other sentences
+    of the batch are negatives too, hard ones if the batch has similar sentences. `ignore_above` makes this CO-Filter
+    (section 2.2): vectors with a cosine above it to the translation are not negatives. With 1 or more, only those of
+    equal sentences in the batch are excluded.
     """
     query, key, others = unit(student), unit(teacher.detach()), unit(queue.detach().to(student.dtype))
     positive = (query * key).sum(dim=-1, keepdim=True) / temperature  # [..., B, 1]
@@ -186,46 +188,46 @@ def contrastive_distil(
     if ignore_above < 1:
         negative = negative.masked_fill(key @ others.T > ignore_above, -torch.inf)
     if batch:
-        same = key @ key.T > min(ignore_above, 1 - EQUAL)  # its own among them
+        same = key @ key.T > min(ignore_above, 1 - EQUAL)  # including its own
         negative = torch.cat([negative, (query @ key.T / temperature).masked_fill(same, -torch.inf)], dim=-1)
     return (torch.cat([positive, negative], dim=-1).logsumexp(dim=-1) - positive[..., 0]).mean(dim=-1)
 
 
 def similarity_distil(student: Tensor, others: Tensor, teacher: Tensor) -> Tensor:
-    """Hold sentences as near to each other as the teacher does: the squared difference of cosines.
+    """Keep sentences as near to each other as in the teacher's space: the squared difference of cosines.
 
-    The similarity-preserving distillation of Tung & Mori 2019 (eq. 2 to 4), on cosines instead of normalised rows, and
-    from one language to another: `others` are the student's vectors of the sentences compared with [B, D].
+    This is the similarity-preserving distillation of Tung & Mori 2019 (eq. 2 to 4), on cosines instead of normalised
+    rows, and across languages: `others` are the student's vectors of the sentences to compare with [B, D].
     """
     own, key = unit(student) @ unit(others).mT, unit(teacher.detach())
     return (own - key @ key.T).square().mean(dim=(-2, -1))
 
 
 def similarity(u: Tensor, v: Tensor, scores: Tensor) -> Tensor:
-    """Agree with people on how alike the sentences of pairs are: 1 - Pearson's correlation of cosines and scores [B].
+    """Agree with people on the similarity of sentence pairs: 1 - Pearson's correlation of cosines and scores [B].
 
-    1 where all scores, or all cosines, are the same.
+    The loss is 1 if all scores, or all cosines, are equal.
     """
     cosines = (unit(u) * unit(v)).sum(dim=-1)  # [..., B]
-    given, found = (x - x.mean(dim=-1, keepdim=True) for x in (scores.to(cosines.dtype), cosines))
-    return 1 - (unit(given) * unit(found)).sum(dim=-1)
+    wanted, actual = (x - x.mean(dim=-1, keepdim=True) for x in (scores.to(cosines.dtype), cosines))
+    return 1 - (unit(wanted) * unit(actual)).sum(dim=-1)
 
 
 class Whitening(NamedTuple):
-    """A linear map after which all directions of a set of vectors vary nearly alike."""
+    """A linear map that gives all directions of a set of vectors nearly the same variance."""
 
     centre: Tensor  # their mean [D]
     matrix: Tensor  # the map of the centred vectors [D, D]
 
     @staticmethod
     def fit(vectors: Tensor) -> "Whitening":
-        """The map that a sample of vectors [n, D] asks for."""
+        """Fit the map to a sample of vectors [n, D]."""
         centre = vectors.mean(dim=0)
         variances, axes = torch.linalg.eigh(torch.cov((vectors - centre).T))
         return Whitening(centre, axes / (variances + FLAT * variances.mean()).sqrt())
 
     def __call__(self, vectors: Tensor) -> Tensor:
-        """Vectors [B, D] in the white space."""
+        """Vectors [B, D] in the whitened space."""
         return (vectors - self.centre) @ self.matrix
 
 
@@ -240,9 +242,9 @@ def embedding_match(
 ) -> Tensor:
     """Bring the means of a student's rows [B, D] to those of the teacher's input rows of the English sides [B, D].
 
-    Squared error where all directions count alike; in the plain space a few hold most of the variance. Finding the
-    right one in the batch, by cosine there, asks for what tells sentences apart: with the weight `contrast`, but for
-    pairs that are no negatives of each other, `ignore` [B, B].
+    The squared error is taken in the whitened space, where all directions count alike; in the plain space, a few hold
+    most of the variance. Finding the right vector in the batch, by cosine in that space, stresses what distinguishes
+    sentences. It has the weight `contrast`; pairs in `ignore` [B, B] are not negatives of each other.
     """
     student, teacher = whitening(student), whitening(teacher.detach())
     error = (student - teacher).square().mean()
@@ -257,19 +259,19 @@ class Targets:
 
     ids: Tensor  # pieces with mass [M]
     sentence: Tensor  # the sentence of each entry [M]
-    weight: Tensor  # its mass [M]; the entries of one sentence add up to 1, or it has none and predicts nothing
+    weight: Tensor  # its mass [M]; those of a sentence sum to 1; a sentence without entries predicts nothing
 
     @staticmethod
     def join(parts: "Sequence[Targets]", count: int) -> "Targets":
-        """The targets of several batches of `count` sentences as those of one, batch after batch."""
+        """Join the targets of several batches of `count` sentences, batch after batch."""
         sentences = [part.sentence + i * count for i, part in enumerate(parts)]
         ids, weights = ([getattr(part, name) for part in parts] for name in ("ids", "weight"))
         return Targets(torch.cat(ids), torch.cat(sentences), torch.cat(weights))
 
     def chunks(self, count: int, size: int) -> Iterator[tuple[slice, "Targets"]]:
-        """Cut a batch of `count` sentences into chunks of at most `size`, or one where `size` is 0.
+        """Cut a batch of `count` sentences into chunks of at most `size`; 0: into one.
 
-        Yields the sentences of a chunk, and their entries with sentences counted from the chunk's first.
+        Yields the sentences of each chunk, and their entries, with sentences counted from the start of the chunk.
         """
         if not 0 < size < count:
             yield slice(0, count), self
@@ -286,9 +288,9 @@ class Targets:
 def uniform_targets(ids: Tensor, lengths: Tensor) -> Targets:
     """All mass spread evenly over the distinct pieces of each sentence (XTR, mao2021 eq. 2 and 3).
 
-    Pieces of all sentences stand one after the other [N]; `lengths` says how many each has [B].
+    `ids` are the pieces of all sentences, one after another [N]; `lengths` are their numbers of pieces [B].
     """
-    # One number for sentence and piece: distinct rows of a matrix would take fifty times as long.
+    # One number for sentence and piece, because finding distinct rows of a matrix takes fifty times as long.
     distinct = torch.unique(torch.repeat_interleave(lengths.long()) << 32 | ids)
     return even_targets(distinct & 0xFFFFFFFF, distinct >> 32, len(lengths))
 
@@ -301,8 +303,8 @@ def even_targets(ids: Tensor, sentence: Tensor, count: int) -> Targets:
 def smlm_targets(hidden: Tensor, present: Tensor) -> Targets:
     """All mass on the piece that was hidden in the pair (SMLM, mao2021 eq. 1); the same target for both sides.
 
-    The masked side predicts it from what is left of the sentence, the other side from the translation. `hidden` has
-    the piece of each pair [B], `present` whether one was hidden [B]; a pair without one has no entry.
+    The masked side predicts it from the rest of the sentence, the other side from the translation. `hidden` has the
+    piece of each pair [B], `present` whether one was hidden [B]; a pair without one has no entry.
     """
     sentence = present.nonzero()[:, 0]
     return Targets(hidden[sentence], sentence, torch.ones(len(sentence), device=hidden.device))
@@ -312,8 +314,8 @@ def ugt_targets(hidden: Tensor, masked: Tensor, other: Targets) -> Targets:
     """Half of the mass on the hidden piece, half as before (UGT = SMLM + XTR, mao2021 eq. 4), for the masked sentences.
 
     `hidden` has the piece of each sentence [B], `masked` whether one was hidden in it [B], `other` is the uniform
-    target over the other side's pieces. A piece that is hidden on this side and stands on the other side gets both
-    masses. Where the other side is empty, the hidden piece has all.
+    target over the other side's pieces. A piece that is hidden on this side and present on the other one gets both
+    masses. If the other side is empty, the hidden piece gets all mass.
     """
     sentences = masked.nonzero()[:, 0]
     shared = torch.zeros_like(masked).index_fill_(0, other.sentence, True)
@@ -329,9 +331,9 @@ def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Target
     """Cross-entropy of softmax(table . hidden + bias) against sparse targets (mao2021 eq. 1 to 4).
 
     Exact without a dense [B, V] target: logsumexp(logits) - sum_i q_i logit_i. `hidden` is the output of the generative
-    head [B, D], the table tied with the encoder's [V, D]; the mean is over the batch, and a sentence without an entry
-    adds 0. Of at most `chunk` sentences the logits are in memory at a time, at the price of computing them twice; 0
-    keeps the logits of all.
+    head [B, D], the table is the encoder's [V, D]; the mean is over the batch, and a sentence without an entry adds 0.
+    With a `chunk`, the logits of at most that many sentences are in memory at a time, at the price of computing them
+    twice; 0 keeps all logits.
     """
     entropy = recomputed(_cross_entropy) if chunk else _cross_entropy
     losses = [entropy(hidden[rows], table, bias, chosen) for rows, chosen in targets.chunks(len(hidden), chunk)]
@@ -339,9 +341,9 @@ def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Target
 
 
 def token_loss(hidden: Tensor, table: Tensor, bias: Tensor, ids: Tensor, *, chunk: int = 0) -> Tensor:
-    """Cross-entropy of hidden tokens, each predicted from its own place (MLM and TLM, the baselines of mao2021).
+    """Cross-entropy of hidden tokens, each predicted from its own position (MLM and TLM, the baselines of mao2021).
 
-    As `generative_loss` for the hidden tokens [M, D], whose pieces are `ids` [M]; 0 where there are none.
+    Like `generative_loss`, for the hidden tokens [M, D] with the pieces `ids` [M]; 0 if there are none.
     """
     targets = Targets(ids, torch.arange(len(ids), device=ids.device), torch.ones(len(ids), device=ids.device))
     return generative_loss(hidden, table, bias, targets, chunk=chunk)
@@ -364,15 +366,15 @@ def word_ctl(
     negatives: int,
     chunk: int = 0,
 ) -> Tensor:
-    """Tell the pieces of a pair from the rest of the vocabulary (HiCTL, wei2020 eq. 5 and 6).
+    """Distinguish the pieces of a pair from the rest of the vocabulary (HiCTL, wei2020 eq. 5 and 6).
 
-    The score of a pair [B, D] and a piece [V, D] is the cosine of their vectors, over the temperature. Each piece of a
-    pair's bag, of both sides and of whatever weight, is asked for by itself, against `negatives` pieces from outside
-    the bag (eq. 5). Only `allowed` pieces count [V], in the bag and as negatives: one that never is a negative, as
-    [MASK] should not be, would only ever be pulled towards every pair.
+    The score of a pair [B, D] and a piece [V, D] is the cosine of their vectors, divided by the temperature. Each piece
+    in a pair's bag, from both sides and of any weight, competes separately with `negatives` pieces from outside the bag
+    (eq. 5). Only `allowed` pieces count [V], in the bag and as negatives: a piece that is never a negative, such as
+    [MASK], would only be pulled towards every pair.
 
-    The scores of `chunk` pairs are in memory at a time, 0 takes all; nothing of that size is kept for the backward
-    pass. Returns the mean over the pairs of the mean over their pieces (eq. 6); a pair without pieces adds 0.
+    The scores of `chunk` pairs are in memory at a time (0: of all); nothing of that size is kept for the backward pass.
+    Returns the mean over the pairs of the mean over their pieces (eq. 6); a pair without pieces adds 0.
     """
     count = allowed[bag.ids]
     bag = even_targets(bag.ids[count], bag.sentence[count], len(query))
@@ -389,13 +391,13 @@ def word_ctl(
 
 
 def sample_negatives(scores: Tensor, bag: Targets, allowed: Tensor, *, count: int) -> tuple[Tensor, Tensor]:
-    """Draw distinct pieces from outside each bag, in proportion to softmax(scores): hard ones more often (wei2020).
+    """Draw distinct pieces from outside each bag, in proportion to softmax(scores), so hard ones more often (wei2020).
 
     The largest of scores plus Gumbel noise are such a draw without replacement (Kool et al. 2019). The scores [B, V]
-    have no gradient; only pieces that are `allowed` [V] are drawn. Returns K = `count` pieces a pair, or V if that is
-    less, and which of them count, both [B, K]: all, unless fewer are left outside the bag.
+    have no gradient; only `allowed` pieces [V] are drawn. Returns K = `count` pieces per pair, or V if that is less,
+    and which of them count, both [B, K]: all, unless there are fewer outside the bag.
     """
-    # Minus the logarithm of exponential noise is Gumbel noise; in place, as these are the largest tensors there are.
+    # Minus the logarithm of exponential noise is Gumbel noise. In place, because no tensor is larger than this one.
     keys = torch.empty_like(scores).exponential_().log_().neg_().add_(scores)
     keys.masked_fill_(~allowed, -torch.inf)
     keys[bag.sentence, bag.ids] = -torch.inf

@@ -1,14 +1,14 @@
 """The compact encoder: a BERT (Devlin et al. 2019, mao2021 section 3.1), a token table, a few layers, the mean.
 
-Learned positions, a first and a last token around every sentence, and the mean over all of them. Layers run on the real
-tokens alone: padding exists only inside attention, and on a GPU in bfloat16 not even there. So the vector of a sentence
-depends on the other sentences of its batch by rounding only, in its last bits.
-Without layers the encoder is the mean of a sentence's rows, without first and last token.
+It has learned positions, puts a first and a last token around every sentence, and takes the mean over all tokens.
+Layers run only on real tokens: padding exists only inside attention, and on a GPU in bfloat16 not even there. So the
+vector of a sentence depends on the rest of its batch only through rounding, in its last bits.
+Without layers, the encoder is the mean of a sentence's rows, without the first and the last token.
 
-An encoder with readouts gives a vector at several depths, 0 layers among them. The readout of a depth weighs the tokens
-by a query of its own, which is zero for the plain mean, and maps their mean into the space that all depths share. Map
-and query are fitted to a trained encoder without training it, and so is a map from its space into another. Likewise,
-the direction of language can be projected out of the maps.
+An encoder with readouts gives a vector at several depths, including 0 layers. The readout of a depth weighs the tokens
+by its own query, which is zero for the plain mean, and maps their mean into the space that all depths share. Map and
+query are fitted to a trained encoder without training it, and so is a map from its space into another one. In the same
+way, the direction of language can be projected out of the maps.
 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
@@ -28,12 +28,12 @@ from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, packing, 
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
 CHUNK = 256  # sentences encoded at a time
-RIDGE = 1e-3  # of the mean variance, added to that of every number
-SPACE_STEPS = 400  # of a matrix into another model's space, after the ridge regression
+RIDGE = 1e-3  # share of the mean variance that is added to the variance of every number
+SPACE_STEPS = 400  # to fit a matrix into another model's space, after the ridge regression
 SPACE_BATCH = 1024
 SPACE_RATE = 3e-3
 SPACE_EQUAL = 0.93  # sentences with a larger cosine count as the same
-SPACE_NEAR = 0.5  # weight of the cosine to a sentence's own vector beside that of finding it
+SPACE_NEAR = 0.5  # weight of the cosine to a sentence's own vector, relative to finding that vector
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,20 @@ class ModelConfig:
     num_layers: int = 2  # above the table; 0 is the static encoder
     num_heads: int = 8
     ffn_dim: int = 1024  # inner size of the feed-forward block
-    max_length: int = 256  # longest sentence in tokens, the first and the last one not counted
+    max_length: int = 256  # longest sentence in tokens, not counting the first and the last one
     dropout: float = 0.0
     activation: str = "silu"  # as in mao2021, or gelu as in BERT
-    norm_eps: float = 1e-5  # what the norms add to a variance
-    first: int = FIRST  # piece that stands before every sentence
-    last: int = LAST  # piece that stands behind it
-    depths: tuple[int, ...] = ()  # depths with a readout, ascending, all layers last; without any, plain means
+    norm_eps: float = 1e-5  # added to the variance in the norms
+    first: int = FIRST  # piece before every sentence
+    last: int = LAST  # piece after every sentence
+    depths: tuple[int, ...] = ()  # depths with a readout, ascending, ending with all layers; empty for plain means
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "depths", tuple(self.depths))  # JSON has lists
         depths = list(self.depths)
         if depths and (depths != sorted(set(depths)) or depths[0] < 0 or depths[-1] != self.num_layers):
             raise ValueError(f"depths = {depths} must ascend from 0 or more to num_layers = {self.num_layers}")
-        for field in fields(self):  # it may come from a file
+        for field in fields(self):  # the values may come from a file
             value = getattr(self, field.name)
             if field.name == "depths":
                 continue
@@ -103,7 +103,7 @@ class Layer(nn.Module):
         return torch.cat([mix(part, group) for part, group in zip(parts, groups, strict=True)])
 
     def _attend_packed(self, qkv: Tensor, group: TokenGroup) -> Tensor:
-        """Attention without padding, in the kernel that a GPU has for it."""
+        """Attention without padding, in the GPU's kernel for variable lengths."""
         q, k, v = qkv.view(len(qkv), 3, self.num_heads, -1).unbind(1)
         mixed = varlen_attn(q, k, v, group.starts, group.starts, group.shape[1], group.shape[1])
         assert isinstance(mixed, Tensor)
@@ -123,7 +123,7 @@ class Layer(nn.Module):
 
 
 def fits_kernel(qkv: Tensor, num_heads: int) -> bool:
-    """Whether the GPU has a kernel for attention without padding (FlashAttention: Ampere or later, heads of 8 n)."""
+    """Whether a GPU kernel for attention without padding fits (FlashAttention: Ampere or later, heads of 8 n)."""
     if not qkv.is_cuda or qkv.dtype != torch.bfloat16 or qkv.shape[-1] % (3 * 8 * num_heads):
         return False
     return torch.cuda.get_device_capability(qkv.device) >= (8, 0)
@@ -162,17 +162,17 @@ class Readout(nn.Linear):
 
     def weighted_mean(self, states: Tensor, tokens: Tokens) -> Tensor:
         """The mean over the tokens of each sentence, in float32: [N, D] to [B, D]."""
-        with torch.autocast(states.device.type, enabled=False):  # bfloat16 counts to 256
+        with torch.autocast(states.device.type, enabled=False):  # bfloat16 has integers only up to 256
             states = states.to(self.query.dtype)
             scores = states @ self.query
-            # The largest score of each sentence is subtracted: exponentials are then at most 1.
-            most = scores.new_zeros(len(tokens.lengths))
-            most = most.scatter_reduce(0, tokens.sentence, scores.detach(), "amax", include_self=False)
-            weights = (scores - most[tokens.sentence]).exp()
-            total = states.new_zeros(len(most), states.shape[1]).index_add_(
+            # Subtract the largest score of each sentence, so that exponentials are at most 1.
+            largest = scores.new_zeros(len(tokens.lengths))
+            largest = largest.scatter_reduce(0, tokens.sentence, scores.detach(), "amax", include_self=False)
+            weights = (scores - largest[tokens.sentence]).exp()
+            total = states.new_zeros(len(largest), states.shape[1]).index_add_(
                 0, tokens.sentence, weights[:, None] * states
             )
-            count = weights.new_zeros(len(most)).index_add_(0, tokens.sentence, weights)
+            count = weights.new_zeros(len(largest)).index_add_(0, tokens.sentence, weights)
             return total / count[:, None]
 
 
@@ -183,9 +183,9 @@ class Encoder(nn.Module):
         super().__init__()
         self.config = config
         self.table = nn.Embedding(config.vocab_size, config.dim)
-        # Small, so that a piece that training hardly meets hardly weighs in the mean.
+        # Small, so that a piece that is rare in training has little weight in the mean.
         nn.init.normal_(self.table.weight, std=0.02)
-        # Zero, so that positions which training never reaches carry no noise.
+        # Zero, so that positions that training never reaches add no noise.
         framed = config.num_layers or config.depths
         self.positions = nn.Parameter(torch.zeros(config.max_length + FRAME, config.dim)) if framed else None
         self.table_norm = nn.LayerNorm(config.dim, eps=config.norm_eps) if framed else None
@@ -203,7 +203,7 @@ class Encoder(nn.Module):
         return torch.cat([self(to_tokens(part, longest).to(device)) for part in parts])
 
     def vectors_and_states(self, tokens: Tokens, depths: Sequence[int], places: Tensor) -> tuple[list[Tensor], Tensor]:
-        """Sentence vectors of each depth, each [B, D], and the last states of the tokens at some places [M, D]."""
+        """Sentence vectors of each depth, each [B, D], and the last states of the tokens at `places` [M, D]."""
         if self.positions is None:
             return [self.static(tokens) for _ in depths], self.table(tokens.ids[places])
         framed = self.framed(tokens)
@@ -213,7 +213,7 @@ class Encoder(nn.Module):
 
     def read_out(self, states: Tensor, framed: Tokens, tokens: Tokens, depth: int) -> Tensor:
         """The vectors [B, D] of states [N, D] after `depth` layers; `tokens` are the sentences without their frame."""
-        if not self.readouts:  # layers that were trained without a readout for it leave 0 to the rows alone
+        if not self.readouts:  # layers trained without readouts: depth 0 is the mean of the rows only
             return self.mean(states, framed) if depth else self.static(tokens)
         vectors: Tensor = self.readout(depth)(self.pool(states, framed, depth))
         return vectors
@@ -223,11 +223,11 @@ class Encoder(nn.Module):
         return self.readout(depth).weighted_mean(states, framed) if self.weighs(depth) else self.mean(states, framed)
 
     def weighs(self, depth: int) -> bool:
-        """Whether the readout of a depth takes another mean than the plain one."""
+        """Whether the readout of a depth takes a weighted mean instead of the plain one."""
         return bool(self.readouts) and bool(self.readout(depth).query.any())
 
     def readout(self, depth: int) -> Readout:
-        """The readout of a depth, which must have one."""
+        """The readout of a depth that has one."""
         readout = self.readouts[str(depth)]
         assert isinstance(readout, Readout)
         return readout
@@ -237,9 +237,9 @@ class Encoder(nn.Module):
         return tokens.framed(self.config.first, self.config.last)
 
     def states(self, framed: Tokens) -> list[Tensor]:
-        """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]; with first and last token."""
+        """The vectors of all tokens, including first and last, after 0, 1, ... layers, (num_layers + 1) x [N, D]."""
         if self.positions is None or self.table_norm is None:
-            raise ValueError("an encoder without layers and readouts has no states; its vectors are `static`")
+            raise ValueError("an encoder without layers and readouts has no states; use `static` for its vectors")
         layout = packing(framed.lengths)
         ids, place = framed.ids, framed.positions
         if layout.order is not None:
@@ -252,7 +252,7 @@ class Encoder(nn.Module):
         return states if layout.back is None else [x.index_select(0, layout.back) for x in states]
 
     def first(self, num_layers: int) -> "Encoder":
-        """The encoder inside this one that stops after some of its layers; it shares the weights."""
+        """An encoder of the first `num_layers` layers, which shares the weights of this one."""
         if num_layers > self.config.num_layers:
             raise ValueError(f"num_layers = {num_layers} must be at most {self.config.num_layers}")
         if num_layers == self.config.num_layers:
@@ -288,14 +288,14 @@ class GenerativeHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Sentence vectors [B, D] to vectors that are compared with the token table [B, D]."""
+        """Map sentence vectors [B, D] to vectors that are compared with the token table [B, D]."""
         hidden: Tensor = self.norm(F.silu(self.dense(vectors)))
         return hidden
 
 
 @torch.no_grad()
 def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens], targets: Tensor) -> None:
-    """Fit an encoder's readouts of some depths to targets [n, D], of sentences on one or two sides of n pairs."""
+    """Fit an encoder's readouts at `depths` to targets [n, D] of sentences on one or two sides of n pairs."""
     means: list[list[Tensor]] = [[] for _ in depths]
     wanted = []
     for here, there, framed, states in _in_chunks(encoder, sides):
@@ -311,11 +311,12 @@ def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens
 
 @torch.no_grad()
 def fit_queries(encoder: Encoder, wanted: Mapping[int, tuple[float, float | None]], sides: Sequence[Tokens]) -> None:
-    """Fit the queries of the readouts of some depths, from the sentences of one or two sides.
+    """Fit the queries of the readouts at some depths to the sentences of one or two sides.
 
-    For each depth two numbers: the token frequency h at which a piece's weight is halved, so that one of frequency p
-    weighs h / (h + p) (Arora et al. 2017, section 3), and the weight of the first token if not by its frequency. The
-    query is the ridge regression of the logarithms of these weights on the states.
+    Each depth needs two numbers: the token frequency h at which a piece's weight is halved, so that a piece of
+    frequency p has the weight h / (h + p) (Arora et al. 2017, section 3); and the weight of the first token, or None to
+    derive it from its frequency too. The query is the ridge regression of the logarithms of these weights on the
+    states.
     """
     ids = torch.cat([encoder.framed(tokens).ids for tokens in sides])
     shares = (torch.bincount(ids, minlength=encoder.config.vocab_size) / len(ids)).to(encoder.table.weight.device)
@@ -336,11 +337,12 @@ def fit_queries(encoder: Encoder, wanted: Mapping[int, tuple[float, float | None
 
 @torch.no_grad()
 def project_languages(encoder: Encoder, directions: int, sides: Sequence[Tokens], language: Tensor) -> None:
-    """Take the direction of language out of an encoder's readouts, in closed form.
+    """Project the direction of language out of an encoder's readouts, in closed form.
 
-    The sides are English sentences and their translations into the languages of these numbers [n]. How far the mean of
-    a language lies from that of its English sentences is a direction of language, at each depth another one. Vectors
-    lose what they have along the first `directions` principal axes of these, and get the mean of all instead.
+    The sides are English sentences and their translations into the languages with these numbers [n]. The difference
+    between the mean of a language and the mean of its English sentences is a direction of language; every depth has its
+    own. Along the first `directions` principal axes of these, vectors get the mean over all sentences instead of their
+    own value.
     """
     read: dict[int, list[Tensor]] = {depth: [] for depth in encoder.config.depths}
     for _, _, framed, states in _in_chunks(encoder, sides):
@@ -360,7 +362,7 @@ def project_languages(encoder: Encoder, directions: int, sides: Sequence[Tokens]
 
 
 def _in_chunks(encoder: Encoder, sides: Sequence[Tokens]) -> Iterator[tuple[slice, Tensor, Tokens, list[Tensor]]]:
-    """The sentences of each side, some at a time: where they stand, which are not empty, their tokens, their states."""
+    """Yields chunks of each side: the slice, which sentences are not empty, their framed tokens, and their states."""
     for tokens in sides:
         for start in range(0, len(tokens.lengths), CHUNK):
             here = slice(start, min(start + CHUNK, len(tokens.lengths)))
@@ -374,11 +376,11 @@ def _with_ones(x: Tensor) -> Tensor:
 
 
 def fit_space(encoder: Encoder, sides: Sequence[Sequence[Sequence[int]]], vectors: Tensor) -> Tensor:
-    """The matrix [D, E] from an encoder's space to another model's, whose unit vectors [n, E] are of the first side.
+    """The matrix [D, E] from an encoder's space to another model's, given that model's unit vectors [n, E].
 
-    It begins as the ridge regression of that side. Then a sentence of each side has to find its vector in batches of
-    random sentences and of neighbours, in turns (`contrastive_distil`): regression alone brings vectors near, but an
-    index is searched by rank.
+    It starts as the ridge regression of the first side, which `vectors` belong to. Then a sentence of each side has to
+    find its vector in batches that are, in turn, random sentences and neighbours (`contrastive_distil`): regression
+    only brings vectors near, but an index is searched by rank.
     """
     with torch.no_grad():
         own = [F.normalize(encoder.encode_pieces(sentences), dim=1).cpu() for sentences in sides]
@@ -413,7 +415,7 @@ def ridge(x: Tensor, y: Tensor) -> Tensor:
 
 
 def solve_ridge(squares: Tensor, products: Tensor) -> Tensor:
-    """The ridge-regression matrix [D, E] from x^T x [D, D], which is changed, and x^T y [D, E]."""
+    """The ridge-regression matrix [D, E] from x^T x [D, D], which is changed in place, and x^T y [D, E]."""
     squares.diagonal().add_(RIDGE * squares.trace() / len(squares))
     matrix: Tensor = torch.linalg.solve(squares, products)
     return matrix

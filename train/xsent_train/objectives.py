@@ -6,11 +6,11 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_
 
 from xsent_train.settings import Settings, Share, require
 
-OTHER_TEXT = {"similarity", "retrieve"}  # objectives of other text than pairs
+OTHER_TEXT = {"similarity", "retrieve"}  # objectives that learn from text other than pairs
 
 
 class Objective(Settings):
-    """What all objectives have: their weight in the sum. `distil = 2` is short for `distil = { weight = 2 }`."""
+    """Base of all objectives, with its weight in the sum. `distil = 2` is short for `distil = { weight = 2 }`."""
 
     weight: float = 1.0
 
@@ -22,24 +22,24 @@ class Objective(Settings):
     @field_validator("weight")
     @classmethod
     def _is_positive(cls, weight: float) -> float:
-        require(weight > 0, f"{weight} must be above 0; leave the objective out to be without it")
+        require(weight > 0, f"{weight} must be above 0; omit the objective to disable it")
         return weight
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The settings that its loss is called with."""
+        """The keyword arguments of its loss."""
         return self.model_dump(exclude={"weight"})
 
 
 def with_weight(objective: object) -> object:
-    """An objective's table for a number, its weight; anything else stays as it is."""
+    """Turn a number into an objective's table with this weight; return anything else unchanged."""
     return {"weight": objective} if type(objective) in (int, float) else objective
 
 
 class Masked(Objective):
-    """MLM or TLM: hidden tokens are predicted from their own position."""
+    """Predict hidden tokens from their own position (MLM or TLM)."""
 
-    share: Share = 0.15  # of the tokens that is hidden
+    share: Share = 0.15  # of the tokens to hide
 
 
 class Align(Objective):
@@ -62,7 +62,7 @@ class Sim(Objective):
 
     @model_validator(mode="after")
     def _cosines_are_divided(self) -> Self:
-        require(self.literal or self.temperature, "temperature = 0 is for the literal form alone")
+        require(self.literal or self.temperature, "temperature = 0 is only for the literal form")
         return self
 
 
@@ -76,13 +76,13 @@ class WordCtl(Objective):
     """HiCTL between a pair and its words (wei2020 eq. 5 and 6)."""
 
     temperature: PositiveFloat = 0.1
-    negatives: PositiveInt = 2048  # pieces drawn against each pair
+    negatives: PositiveInt = 2048  # pieces drawn for each pair
 
 
 class Distil(Objective):
-    """The cosine to the teacher's vector (LASER3; tan2022 section 2)."""
+    """Bring vectors close to the teacher's, by cosine (LASER3; tan2022 section 2)."""
 
-    english: bool = True  # whether the English side learns too, not the translation alone
+    english: bool = True  # whether the English side learns too, not only the translation
 
 
 class ContrastiveDistil(Objective):
@@ -91,35 +91,35 @@ class ContrastiveDistil(Objective):
     temperature: PositiveFloat = 0.05
     queue: PositiveInt = 4096  # vectors of earlier batches
     batch: bool = False  # whether the other vectors of the batch are negatives too
-    ignore_above: float = 1.0  # cosine to the right vector above which another is no negative (CO-Filter: 0.9)
+    ignore_above: float = 1.0  # vectors with a cosine above this to the right one are not negatives (CO-Filter: 0.9)
     english: bool = True  # as in Distil
 
 
 class EmbeddingMatch(Objective):
-    """The mean of a sentence's rows where the teacher's input has its English translation (Artetxe et al. 2020)."""
+    """Bring the mean of a sentence's rows to the teacher's input for its English side (Artetxe et al. 2020)."""
 
-    contrast: NonNegativeFloat = 1.0  # weight of finding the translation in the batch, next to the squared error
+    contrast: NonNegativeFloat = 1.0  # weight of finding the translation in the batch, relative to the squared error
     temperature: PositiveFloat = 0.05
 
 
 class Similarity(Objective):
-    """Cosines of scored pairs that agree with people's scores."""
+    """Correlate the cosines of scored pairs with people's scores."""
 
-    pairs: Annotated[int, Field(ge=3)] = 64  # scored pairs in a step, over all devices
-    across: Annotated[float, Field(ge=0, le=1)] = 0.4  # share of them whose second sentence gets a language of its own
+    pairs: Annotated[int, Field(ge=3)] = 64  # scored pairs per step, over all devices
+    across: Annotated[float, Field(ge=0, le=1)] = 0.4  # share of them whose second sentence draws its own language
 
 
 class Retrieve(Objective):
     """Find the passage that answers a query, and the query that a passage answers."""
 
-    queries: Annotated[int, Field(ge=2)] = 32  # in a step, over all devices
-    block: Annotated[int, Field(ge=2)] = 16  # queries of one source, told from each other's passages alone
-    tokens: PositiveInt = 128  # kept of a passage
+    queries: Annotated[int, Field(ge=2)] = 32  # per step, over all devices
+    block: Annotated[int, Field(ge=2)] = 16  # queries of one source; only their passages are negatives of each other
+    tokens: PositiveInt = 128  # where passages are cut
     temperature: PositiveFloat = 0.05
-    # Share of the queries whose answer is in another language, where there is one. Of a block's answers half are in a
-    # query's own language: at 0.5 the language tells nothing; above that an answer is more likely to be in another one.
+    # Share of the queries whose answer is in another language, if there is one. Half of a block's answers are in a
+    # query's own language: at 0.5 the language is no clue; above 0.5, the answer is more likely to be in another one.
     across: Annotated[float, Field(ge=0, le=1)] = 0.5
-    hard: Annotated[float, Field(ge=0, le=0.5)] = 0.5  # share of a block that are neighbours of its other passages
+    hard: Annotated[float, Field(ge=0, le=0.5)] = 0.5  # share of a block that are neighbours of the others
 
     @model_validator(mode="after")
     def _has_whole_blocks(self) -> Self:
@@ -128,11 +128,11 @@ class Retrieve(Objective):
 
 
 class Objectives(Settings):
-    """The objectives of a stage; None where one is not wanted."""
+    """The objectives of a stage; None for those that are not used."""
 
     mlm: Masked | None = None
     tlm: Masked | None = None
-    smlm: Objective | None = None  # here and below the sentence vector predicts pieces (mao2021 eq. 1 to 4)
+    smlm: Objective | None = None  # these three predict pieces from the sentence vector (mao2021 eq. 1 to 4)
     xtr: Objective | None = None
     ugt: Objective | None = None
     align: Align | None = None
@@ -143,24 +143,24 @@ class Objectives(Settings):
     contrastive_distil: ContrastiveDistil | None = None
     similarity_distil: Objective | None = None  # the teacher's cosines in a batch (Tung & Mori 2019)
     embedding_match: EmbeddingMatch | None = None
-    similarity: Similarity | None = None  # of scored pairs, the recipe's table [scored]
-    retrieve: Retrieve | None = None  # of queries with passages, the recipe's table [passages]
+    similarity: Similarity | None = None  # on scored pairs, from the recipe's table [scored]
+    retrieve: Retrieve | None = None  # on queries with passages, from the recipe's table [passages]
 
     @model_validator(mode="after")
     def _can_be_learnt_together(self) -> Self:
         require(self.weights, f"no objective; known are {', '.join(type(self).model_fields)}")
         mixed = self.embedding_match and (self.distil or self.contrastive_distil or self.similarity_distil)
-        require(not mixed, "embedding_match needs the teacher's input, other objectives its vectors: not in one stage")
+        require(not mixed, "embedding_match needs the teacher's input and the others its vectors; use two stages")
         return self
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weight of each objective that is wanted."""
+        """The weight of each objective that is used."""
         return {name: objective.weight for name, objective in self if objective is not None}
 
     @property
     def generative(self) -> tuple[str, ...]:
-        """The wanted objectives that hide one piece of each pair."""
+        """The objectives in use that hide one piece of each pair."""
         return tuple(name for name in ("smlm", "xtr", "ugt") if name in self.weights)
 
     @property
@@ -185,7 +185,7 @@ class Objectives(Settings):
 
     @property
     def of_pairs(self) -> bool:
-        """Whether one is of translated pairs or plain sentences, not of another kind of text."""
+        """Whether any objective learns from translated pairs or plain sentences instead of another kind of text."""
         return bool(self.weights.keys() - OTHER_TEXT)
 
     @property
@@ -195,11 +195,11 @@ class Objectives(Settings):
 
     @property
     def reads_english(self) -> bool:
-        """Whether the English side must be encoded; distillation alone can do with the teacher's vectors of it."""
+        """Whether the English side must be encoded; pure distillation only needs the teacher's vectors of it."""
         copying = [objective for objective in (self.distil, self.contrastive_distil) if objective is not None]
         return len(self.weights.keys() - OTHER_TEXT) > len(copying) or any(one.english for one in copying)
 
     @property
     def takes_english_alone(self) -> bool:
-        """Whether a sentence without translation can be learnt from."""
+        """Whether the stage can learn from a sentence without translation."""
         return self.distils and self.reads_english and not (self.predicts or self.word_ctl)

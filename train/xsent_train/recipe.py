@@ -1,6 +1,6 @@
-"""Recipes: one TOML file says everything that a training does.
+"""Recipes: one TOML file with all settings of a training.
 
-The classes are the tables of the file, and their fields the settings. `load_recipe` reads a file.
+The classes are the tables of the file, and their fields are the settings. `load_recipe` reads a file.
 """
 
 import math
@@ -26,68 +26,68 @@ from xsent_train.objectives import Objectives, with_weight
 from xsent_train.settings import Factor, Names, Numbers, Settings, Share, require
 
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
-START = "start"  # name of what a run starts from, among the stages that `starts_from` names
+START = "start"  # in `starts_from`: the checkpoint or bundle that the run starts from
 OWN = (
     "name",
     "starts_from",
     "keep_layers",
     "language_directions",
 )  # settings of a stage that `like` does not take over
-LEFT_OUT = {"weight": 0}  # an objective of a stage that is `like` one that has it
+OMITTED = {"weight": 0}  # an objective that a stage does not take over from the stage that it is `like`
 
 
 def shares(value: object) -> float | tuple[float, ...]:
-    """The share of a member in a mean: a number for all weights, or one for the table and one for each layer."""
+    """The share of a stage in a mean: one number for all weights, or one for the table and one for each layer."""
     each = value if isinstance(value, list | tuple) else (value,)
     numbers = tuple(number for number in each if type(number) in (int, float) and 0 <= number < math.inf)
     good = len(numbers) == len(each) and any(numbers)
-    require(good, f"{value!r} must be a number above 0, or a list of numbers of which one is")
+    require(good, f"{value!r} must be a number above 0, or a list of numbers with at least one above 0")
     return numbers if each is value else numbers[0]
 
 
 class TokenWeights(Settings):
-    """How much the tokens of a sentence count in its vector at a depth: h / (h + p), for a piece of the share p.
+    """The weight of a token in the vector at a depth: h / (h + p), for a piece with the share p of all tokens.
 
-    The smooth inverse frequency of Arora et al. (2017): what stands in every sentence tells little about one.
+    This is the smooth inverse frequency of Arora et al. (2017): what occurs in every sentence means little in one.
     """
 
     half: PositiveFloat  # h: token frequency at which a piece's weight is halved
-    first: PositiveFloat | None = None  # how much the first token counts; default: by its share, as any other
+    first: PositiveFloat | None = None  # weight of the first token; default: by its share, like any other
 
 
 class StageConfig(Settings):
-    """One stage of training; in a file, `like` names an earlier stage from which it takes what it does not say."""
+    """One stage of training. In a file, `like` names an earlier stage whose settings are the defaults."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]  # also of its checkpoint folder
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]  # names the checkpoint folders, too
     num_layers: Annotated[int, Field(ge=0, le=6)]  # above the table
-    steps: NonNegativeInt  # 0 ends with what it starts from: a mean, or a choice of layers
+    steps: NonNegativeInt  # 0 keeps what it starts from: a mean, or a selection of layers
     objectives: Objectives
-    # Shares of stages before, or of the start, in a mean (Wortsman et al. 2022).
+    # Shares of earlier stages, or of the start, in a mean (Wortsman et al. 2022).
     starts_from: Mapping[str, Annotated[Any, PlainValidator(shares)]] = {}
-    keep_layers: Numbers = ()  # layers, from 0, that it takes of what it starts from; default: the first num_layers
-    batch_size: Annotated[int, Field(ge=2)] = 512  # pairs in a step, over all devices
-    chunk: NonNegativeInt = 0  # pairs encoded at a time, so that a large batch fits a small device; 0 is all
-    weights: Mapping[str, NonNegativeFloat] = {}  # factors by source, times the corpus's; 0 leaves a source out
-    order: Literal["random", "length", "cluster"] = "random"  # of the pairs of a window; cluster makes hard negatives
-    shuffle: bool = True  # the batches of a window
+    keep_layers: Numbers = ()  # layers to keep of what it starts from, counted from 0; default: the first num_layers
+    batch_size: Annotated[int, Field(ge=2)] = 512  # pairs per step, over all devices
+    chunk: NonNegativeInt = 0  # pairs encoded at a time, so that a large batch fits on a small device; 0: all
+    weights: Mapping[str, NonNegativeFloat] = {}  # factors by source, times those of the corpus; 0 skips a source
+    order: Literal["random", "length", "cluster"] = "random"  # of the pairs in a window; cluster gives hard negatives
+    shuffle: bool = True  # whether to shuffle the batches of a window
     window: PositiveInt = 64  # batches drawn together
     clusters: Annotated[int, Field(ge=1, le=65_536)] = 4096  # found once, for order = "cluster"
-    swapped: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share of a batch made of its other pairs by swapping words
-    respelled: Annotated[float, Field(ge=0, le=1)] = 0.0  # share of the sentences spelled in another way
-    max_tokens: PositiveInt = 200  # kept of a sentence in training
-    learning_rate: NonNegativeFloat = 3e-4  # peak, of the layers and of what is not exported; 0 freezes the layers
+    swapped: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share of a batch: copies of its pairs with words swapped
+    respelled: Annotated[float, Field(ge=0, le=1)] = 0.0  # share of the sentences with another spelling
+    max_tokens: PositiveInt = 200  # where sentences are cut in training
+    learning_rate: NonNegativeFloat = 3e-4  # peak, of layers and training heads; 0 freezes the layers
     table_learning_rate: NonNegativeFloat = 0.0  # peak, of the token table; 0 freezes it
-    frozen_rows: NonNegativeInt = 0  # rows of the table, from the first, that stay as they are
-    warmup: NonNegativeInt = 100  # steps of linear warm-up, before a cosine to zero
+    frozen_rows: NonNegativeInt = 0  # number of rows at the start of the table that are frozen
+    warmup: NonNegativeInt = 100  # steps of linear warm-up, before the cosine decay to zero
     weight_decay: NonNegativeFloat = 0.01  # AdamW's, on matrices other than the table
     clip: NonNegativeFloat = 1.0  # largest norm of the gradients; 0 does not clip
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0  # share of what the layers add
-    ignore_above: NonNegativeFloat = 1.0  # cosine of two pairs that are no negatives; 1: equal English sides alone
-    prefixes: Numbers = ()  # dimensions trained to stand alone (Matryoshka), the full one among them
-    layer_prefixes: Numbers = ()  # depths trained to stand alone, all layers among them
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0  # rate, on what each layer adds
+    ignore_above: NonNegativeFloat = 1.0  # above this cosine, two pairs are not negatives; 1: only equal English sides
+    prefixes: Numbers = ()  # dimensions that can be used on their own (Matryoshka), including the full one
+    layer_prefixes: Numbers = ()  # depths that can be used on their own, including all layers
     exit_weight: Factor = 1.0  # weight of the losses of each depth but the last, whose weight is 1
-    attention: Mapping[str, TokenWeights] = {}  # by depth, what the queries of readouts are fitted to as it starts
-    language_directions: NonNegativeInt = 0  # told by training pairs, projected out of the readouts as it starts
+    attention: Mapping[str, TokenWeights] = {}  # by depth: what the readouts' queries are fitted to at its start
+    language_directions: NonNegativeInt = 0  # number of them to project out of the readouts at its start
     validate_every: PositiveInt = 500  # steps
 
     @model_validator(mode="after")
@@ -98,7 +98,7 @@ class StageConfig(Settings):
         compared = self.num_layers and not wanted.embedding_match and (wanted.align or wanted.sentence_ctl)
         require(compared or not self.swapped, "swapped needs layers, and align or sentence_ctl")
         head = self.learning_rate or not wanted.predicts
-        require(head, "learning_rate = 0 leaves the head untrained that predicts pieces")
+        require(head, "learning_rate = 0 leaves the head that predicts pieces untrained")
         for name in ("prefixes", "layer_prefixes"):
             text = f"{name} needs an objective that compares vectors: align, sim, sentence_ctl, distil and the like"
             require(wanted.compares or not getattr(self, name), text)
@@ -108,14 +108,14 @@ class StageConfig(Settings):
         require(not kept or (ordered and len(kept) == self.num_layers), text)
         depths = self.layer_prefixes
         named = not depths or (min(depths) >= 0 and max(depths) == self.num_layers)
-        text = f"layer_prefixes = {list(depths)} must lie between 0 and num_layers = {self.num_layers}, and name it"
+        text = f"layer_prefixes = {list(depths)} must be between 0 and num_layers = {self.num_layers}, and include it"
         require(named, text)
         several = [share for share in self.starts_from.values() if isinstance(share, tuple)]
-        require(len(set(map(len, several))) < 2, "starts_from needs as many shares of one member as of another")
-        some = len(several) < len(self.starts_from) or all(map(sum, zip(*several, strict=True)))
-        require(some, f"starts_from leaves a layer without weights: its shares are 0 in {', '.join(self.starts_from)}")
-        strange = ", ".join(depth for depth in self.attention if depth not in map(str, depths))
-        require(not strange, f"attention names the depth {strange}; layer_prefixes are {list(depths)}")
+        require(len(set(map(len, several))) < 2, "starts_from needs equally long lists of shares")
+        whole = len(several) < len(self.starts_from) or all(map(sum, zip(*several, strict=True)))
+        require(whole, f"starts_from leaves a layer without weights: the shares are 0 in {', '.join(self.starts_from)}")
+        unknown = ", ".join(depth for depth in self.attention if depth not in map(str, depths))
+        require(not unknown, f"attention names the depth {unknown}; layer_prefixes are {list(depths)}")
         return self
 
 
@@ -124,10 +124,10 @@ class CorpusConfig(Settings):
 
     files: Annotated[Names, Field(min_length=1)]  # of pairs, relative to the data folder
     validation_share: Share = 0.005  # of the English sentences, held out by hash
-    validation_pairs: Annotated[int, Field(ge=2)] = 1000  # held-out pairs a language, drawn like the training pairs
-    temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling: 1 as it is, 0 makes sources equal
+    validation_pairs: Annotated[int, Field(ge=2)] = 1000  # held-out pairs per language, drawn like training pairs
+    temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling: 1 keeps sizes, 0 makes sources equal
     weights: Mapping[str, Factor] = {}  # factors by source
-    most: Mapping[str, PositiveInt] = {}  # pairs of a source in a language that are ever drawn; `others` for the rest
+    most: Mapping[str, PositiveInt] = {}  # limit of pairs per source and language; `others` for the rest
 
 
 class ScoredConfig(Settings):
@@ -141,35 +141,35 @@ class PassagesConfig(Settings):
 
     files: Annotated[Names, Field(min_length=1)]  # of queries with passages, relative to the data folder
     temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling, as in the corpus
-    weights: Mapping[str, NonNegativeFloat] = {}  # factors by source; 0 leaves a source out
+    weights: Mapping[str, NonNegativeFloat] = {}  # factors by source; 0 skips a source
     kinds: Mapping[str, NonNegativeFloat] = {}  # factors by kind of query, within a source
 
 
 class TeacherConfig(Settings):
     """One of several teachers whose vectors are joined; its name is that of its table in a recipe."""
 
-    weight: PositiveFloat = 1.0  # of its cosine among those of the others
-    prompt: str = ""  # put before every text
-    languages: Names = ()  # that it knows; default: those that it names itself, or all
-    space: str | None = None  # name of its vector space, if the bundle gets a matrix into it
-    by_language: bool = False  # whether its vectors lose the mean of their language instead of that of all
+    weight: PositiveFloat = 1.0  # of its cosine, relative to the others
+    prompt: str = ""  # prepended to every text
+    languages: Names = ()  # that it knows; default: those that the model lists, or all
+    space: str | None = None  # name of its vector space, to give the bundle a matrix into it
+    by_language: bool = False  # whether to subtract the mean of each language instead of the overall mean
 
 
 class VocabularyConfig(Settings):
-    """The joint SentencePiece vocabulary: its pieces, and about how many sentences it is trained on."""
+    """The joint SentencePiece vocabulary: its size, and about how many sentences it is trained on."""
 
     size: Annotated[int, Field(gt=256)] = 48_000
     sentences: PositiveInt = 2_000_000
 
 
 class Groups(Settings):
-    """Names for several sources, which a file may use where it gives weights by source."""
+    """Groups of sources; weights by source can be given by group instead."""
 
     groups: Mapping[str, Names] = {}
 
 
 class Basics(Settings):
-    """What every recipe has: text, vocabulary and the shape of the encoder."""
+    """The settings of every recipe: text, vocabulary and the shape of the encoder."""
 
     name: str  # of the model
     languages: Annotated[Names, Field(min_length=1)]  # besides English
@@ -180,10 +180,10 @@ class Basics(Settings):
     num_heads: PositiveInt = 8
     ffn_dim: PositiveInt = 1024  # inner size of the feed-forward blocks
     activation: Literal["gelu", "silu"] = "silu"  # silu as in mao2021, gelu as in BERT
-    norm_eps: float = 1e-5  # what the norms add to a variance
-    max_length: PositiveInt = 256  # tokens that the encoder takes
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1  # of everything
-    precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"  # auto is bf16 where the hardware has it
+    norm_eps: float = 1e-5  # added to the variance in the norms
+    max_length: PositiveInt = 256  # maximum number of tokens of a sentence
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1  # for all random numbers
+    precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"  # auto: bf16 if the hardware supports it
     checkpoint_minutes: NonNegativeFloat = 5.0  # between checkpoints
     vocabulary: VocabularyConfig = VocabularyConfig()
 
@@ -194,24 +194,24 @@ class Basics(Settings):
 
 
 class Recipe(Basics):
-    """A whole training."""
+    """The settings of a whole training."""
 
     stages: Annotated[tuple[StageConfig, ...], Field(strict=False, min_length=1)]  # in order
     scored: ScoredConfig | None = None
     passages: PassagesConfig | None = None
-    readouts: bool = False  # whether each of layer_prefixes has a linear map of its own into the common space
-    teachers: Mapping[str, TeacherConfig] = {}  # several teachers by name; each has its --teacher NAME=PATH
+    readouts: bool = False  # whether each of layer_prefixes has its own linear map into the common space
+    teachers: Mapping[str, TeacherConfig] = {}  # several teachers by name, each given by --teacher NAME=PATH
     teacher_layers: Numbers = ()  # layers of the teacher, from 0, to start from; the shape is then the teacher's
-    space: str | None = None  # name of the model whose vector space the vectors lie in, if they are distilled
+    space: str | None = None  # name of the model whose vector space is distilled
 
     @model_validator(mode="after")
     def _is_of_one_shape(self) -> Self:
         names = [stage.name for stage in self.stages]
-        require(len(set(names)) == len(names), f"stages need names of their own, not {', '.join(names)}")
+        require(len(set(names)) == len(names), f"stages need different names, not {', '.join(names)}")
         for number, stage in enumerate(self.stages):
-            require(stage.name != START, f"{START!r} is the name of what the run starts from; give the stage another")
+            require(stage.name != START, f"{START!r} is reserved for what the run starts from; rename the stage")
             later = ", ".join(name for name in stage.starts_from if name not in [START, *names[:number]])
-            require(not later, f"stage {stage.name!r} starts_from {later}, which is no stage before it")
+            require(not later, f"stage {stage.name!r} starts_from {later}, which is not an earlier stage")
             depths = {other.name: other.num_layers for other in self.stages[:number]}
             depth = min(
                 (depths[name] for name in stage.starts_from or names[:number][-1:] if name in depths), default=None
@@ -226,7 +226,7 @@ class Recipe(Basics):
         require(not self.readouts or (len(exits) == 1 and () not in exits), text)
         for name in ("attention", "language_directions"):
             used = any(getattr(stage, name) for stage in self.stages)
-            require(self.readouts or not used, f"{name} is of readouts; set readouts = true")
+            require(self.readouts or not used, f"{name} needs readouts; set readouts = true")
         for objective, table in (("similarity", "scored"), ("retrieve", "passages")):
             needs = [stage.name for stage in self.stages if objective in stage.objectives.weights]
             text = f"objective {objective} of stage {''.join(needs[:1])!r} needs a table [{table}] that names files"
@@ -245,7 +245,7 @@ class Recipe(Basics):
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Read a recipe. Raises DataError with the first mistake in it."""
+    """Read a recipe. Raises DataError that reports the first mistake in it."""
     raw = read_toml(path)
     stages = raw.pop("stage", None)
     if not isinstance(stages, list) or "stages" in raw or not all(isinstance(stage, dict) for stage in stages):
@@ -261,7 +261,7 @@ def load_recipe(path: Path) -> Recipe:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a recipe. Raises DataError if the file is no TOML."""
+    """The tables of a recipe. Raises DataError if the file is not TOML."""
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
@@ -272,7 +272,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def resolved(given: Sequence[dict[str, Any]], groups: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
-    """Stages without groups and without `like`. Raises ValueError if a stage is like none before it."""
+    """Resolve groups and `like` in stages. Raises ValueError if `like` does not name an earlier stage."""
     stages: list[dict[str, Any]] = []
     for number, raw in enumerate(given):
         stage = by_source(raw, groups)
@@ -282,8 +282,8 @@ def resolved(given: Sequence[dict[str, Any]], groups: Mapping[str, Sequence[str]
             name = stage.pop("like")
             other = next((other for other in stages if other.get("name") == name), None)
             if other is None:
-                raise ValueError(f"stages[{number}].like = {name!r} is no stage before it")
-            without = [name for name, objective in stage.get("objectives", {}).items() if objective == LEFT_OUT]
+                raise ValueError(f"stages[{number}].like = {name!r} is not an earlier stage")
+            without = [name for name, objective in stage.get("objectives", {}).items() if objective == OMITTED]
             stage = merged({key: value for key, value in other.items() if key not in OWN}, stage)
             for name in without:
                 del stage["objectives"][name]
@@ -291,32 +291,32 @@ def resolved(given: Sequence[dict[str, Any]], groups: Mapping[str, Sequence[str]
     return stages
 
 
-def by_source(table: Any, groups: Mapping[str, Sequence[str]]) -> Any:  # noqa: ANN401  whatever a file holds
-    """A table whose numbers by source may be given by group; a source's own number counts before its group's."""
+def by_source(table: Any, groups: Mapping[str, Sequence[str]]) -> Any:  # noqa: ANN401  any content of a file
+    """Replace groups by their sources in a table of numbers; a source's own number wins over that of its group."""
     if not isinstance(table, dict):
         return table
-    found = dict(table)
+    expanded = dict(table)
     for name in ("weights", "most"):
         if isinstance(numbers := table.get(name), dict):
             grouped = {source: numbers[group] for group in groups if group in numbers for source in groups[group]}
-            found[name] = grouped | {source: n for source, n in numbers.items() if source not in groups}
-    return found
+            expanded[name] = grouped | {source: n for source, n in numbers.items() if source not in groups}
+    return expanded
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Two tables as one: the second's value where both have one; tables that both have are merged in turn."""
+    """Merge two tables recursively; where both have a value, the second one wins."""
     both = [name for name in below.keys() & above.keys() if isinstance(below[name], dict)]
     tables = {name: merged(below[name], above[name]) for name in both if isinstance(above[name], dict)}
     return {**below, **above, **tables}
 
 
 def first_mistake(error: ValidationError) -> str:
-    """The first mistake in one line: where it stands, what was given, what was expected."""
+    """The first mistake in one line: where it is, what was given, and what was expected."""
     mistake = error.errors()[0]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in mistake["loc"]).lstrip(".")
     if mistake["type"] == "missing":
         return f"setting {where!r} is missing"
-    if mistake["type"] == "value_error":  # in our words
+    if mistake["type"] == "value_error":  # raised by `require`
         return f"{where}: {mistake['ctx']['error']}".removeprefix(": ")
     expected = re.sub(r"^\w+ should", "must", mistake["msg"]).replace(" after validation", "")
     expected = re.sub("a valid dictionary.*", "a table of settings", expected)

@@ -1,4 +1,4 @@
-"""What a recipe needs to be trained, and whether a checkpoint was trained by it."""
+"""Checks that a recipe can be trained, and that a checkpoint was trained by it."""
 
 from collections.abc import Mapping
 
@@ -12,9 +12,9 @@ FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings tha
 
 
 def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started: bool = False) -> None:
-    """Raises DataError if a training on so many devices, with a teacher of so many dimensions, cannot follow a recipe.
+    """Raises DataError if this number of devices or a teacher of this many dimensions does not fit a recipe.
 
-    `started` says whether the first stage starts from a checkpoint or a bundle.
+    `started` is whether the first stage starts from a checkpoint or a bundle.
     """
     first = recipe.stages[0]
     if not started and (mean := [stage.name for stage in recipe.stages if START in stage.starts_from]):
@@ -24,29 +24,29 @@ def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started:
     for setting, value in needs.items():
         if value and not started:
             text = f"stage {first.name}: {setting} needs a trained encoder to start from"
-            raise DataError(f"{text}; train a stage without it first, or name a --start")
+            raise DataError(f"{text}; first train a stage without it, or name a --start")
     for stage in recipe.stages:
         name, wanted = f"stage {stage.name}", stage.objectives
         if uneven := [f"{setting} = {size}" for setting, size in sizes(stage).items() if size % ranks]:
             raise DataError(f"{name}: {uneven[0]} cannot be divided by {ranks} processes")
         if stage.swapped and ranks > 1:
-            raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
+            raise DataError(f"{name}: swapped = {stage.swapped} works on one device only, not on {ranks}")
         if wanted.distils and teacher_dim is None:
-            raise DataError(f"{name} distils and has no teacher; name its folder with --teacher")
+            raise DataError(f"{name} distils but has no teacher; name its folder with --teacher")
         if wanted.embedding_match and not recipe.teacher_layers:
-            raise DataError(f"{name}: embedding_match brings the table under a teacher's layers; name teacher_layers")
+            raise DataError(f"{name}: embedding_match fits the table to a teacher's layers; set teacher_layers")
         if wanted.copies and teacher_dim is not None and teacher_dim != recipe.dim:
             require_projection(stage, teacher_dim, recipe.dim)
 
 
 def sizes(stage: StageConfig) -> dict[str, int]:
-    """How many pairs, scored pairs and queries a step of a stage has, over all devices, by the name of the setting."""
-    found, wanted = {"batch_size": stage.batch_size}, stage.objectives
+    """The numbers of pairs, scored pairs and queries per step, over all devices, by the name of the setting."""
+    sizes, wanted = {"batch_size": stage.batch_size}, stage.objectives
     if wanted.similarity:
-        found["similarity.pairs"] = wanted.similarity.pairs
+        sizes["similarity.pairs"] = wanted.similarity.pairs
     if wanted.retrieve:
-        found["retrieve.queries"] = wanted.retrieve.queries
-    return found
+        sizes["retrieve.queries"] = wanted.retrieve.queries
+    return sizes
 
 
 def require_projection(stage: StageConfig, teacher_dim: int, dim: int) -> None:
@@ -59,15 +59,15 @@ def require_projection(stage: StageConfig, teacher_dim: int, dim: int) -> None:
         )
     if stage.prefixes and not stage.objectives.contrasts:
         raise DataError(
-            f"{name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into dim = {dim}; leave "
-            "them out, or distil from a teacher of that dimension"
+            f"{name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into dim = {dim}; omit "
+            "them, or distil from a teacher of that dimension"
         )
 
 
 def differences(saved: object, now: object, name: str = "") -> str:
-    """The differences between the settings in a checkpoint and a recipe's, in words; empty where there are none.
+    """Describe how the settings in a checkpoint differ from those of a recipe; empty if they are equal.
 
-    A setting that the checkpoint does not have yet had the value that is its default now.
+    A setting that is newer than the checkpoint counts as having had its default.
     """
     if isinstance(now, Settings) and isinstance(saved, Mapping):
         known = {**dict(type(now).model_construct()), **saved}

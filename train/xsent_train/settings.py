@@ -1,4 +1,4 @@
-"""What all tables of a recipe have in common: how a setting is read, and how a mistake in it is told."""
+"""The base of all tables of a recipe: how settings are parsed, and how mistakes in them are reported."""
 
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, WrapValidator,
 
 
 def as_written(value: float, check: Callable[[float], float]) -> float:
-    """A checked number as the recipe has it: the key of prepared data is a hash of settings, in which 2 is not 2.0."""
+    """A checked number as written in the recipe: prepared data is keyed by a hash of settings, where 2 is not 2.0."""
     check(value)
     return value
 
@@ -26,14 +26,14 @@ def require(condition: object, message: str) -> None:
 
 
 class Settings(BaseModel):
-    """A table of settings; a boolean or a text is not accepted as a number."""
+    """A table of settings. Booleans and strings are not accepted as numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown(cls, values: object) -> object:
-        """Offer the nearest setting for an unknown one before other mistakes are reported."""
+        """Report an unknown setting, with the closest known one, before any other mistake."""
         known = cls.model_fields
         for key in values if isinstance(values, Mapping) else ():
             if key not in known:

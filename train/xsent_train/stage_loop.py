@@ -1,4 +1,4 @@
-"""The steps of a stage: loss, gradient, AdamW, validation, checkpoints; and the log of a run as a picture."""
+"""The steps of a stage: loss, gradient, AdamW, validation, checkpoints. Also the plot of a run's log."""
 
 import json
 import logging
@@ -20,10 +20,11 @@ import torch
 import torch.nn.functional as F
 from lightning_fabric import Fabric
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from xsent.errors import DataError, XsentError, require_extra
+from xsent.evaluation.translation import finds_gold
 from xsent.files.atomic import as_data_error, as_write_error, atomic_file, open_to_write
+from xsent.progress import Progress
 from xsent_train.data.batches import Batch, Batches
 from xsent_train.data.corpus import Corpus, chunks
 from xsent_train.devices import average, on_first_rank
@@ -41,7 +42,7 @@ Log = dict[str, dict[int, dict[str, dict[str, float]]]]  # what was measured, by
 
 
 class Validation:
-    """Held-out pairs; each translation is searched among the English sentences of all languages."""
+    """Held-out pairs. Each translation searches its English sentence among those of all languages."""
 
     def __init__(self, path: Path, tokenizer: Path) -> None:
         processor = open_tokenizer(tokenizer)
@@ -55,19 +56,20 @@ class Validation:
 
     @torch.inference_mode()
     def measure(self, encoder: Encoder) -> Scores:
-        """Search every translation, by cosine; dropout is off meanwhile.
+        """Search with every translation, by cosine and without dropout.
 
-        Gives `p1`, in per cent, and `loss`, the cross-entropy of cosine / 0.05 against the right sentence: it still
-        tells encoders apart whose P@1 is the same.
+        Returns `p1`, in per cent, and `loss`, the cross-entropy of cosine / 0.05 against the right sentence, which
+        still distinguishes encoders with the same P@1.
         """
         was_training = encoder.training
         encoder.eval()
         candidates = F.normalize(encoder.encode_pieces(self._english), dim=1)
+        searched = candidates.cpu().numpy()
         hits, losses = [], []
         for part, right in zip(chunks(self._translations, CHUNK), torch.split(self._gold, CHUNK), strict=True):
             queries = F.normalize(encoder.encode_pieces(part), dim=1)
             scores, gold = queries @ candidates.T, right.to(queries.device)
-            hits.append(100.0 * (scores.argmax(dim=1) == gold))
+            hits.append(100.0 * torch.from_numpy(finds_gold(queries.cpu().numpy(), searched, right.tolist())))
             losses.append(F.cross_entropy(scores / TEMPERATURE, gold, reduction="none"))
         encoder.train(was_training)
         return {"p1": self._by_language(hits), "loss": self._by_language(losses)}
@@ -85,9 +87,9 @@ class StageLoop:
     optimizer: torch.optim.Optimizer
     fabric: Fabric
     validation: Validation
-    log: Path  # gets a JSON line at every validation
+    log: Path  # receives a line of JSON at every validation
     seed: int
-    save: Callable[[int, Scores], Path]  # writes a checkpoint of a step and the scores of the last validation
+    save: Callable[[int, Scores], Path]  # writes a checkpoint of a step with the scores of the last validation
     save_minutes: float
     on_step: Callable[[], None]
 
@@ -99,20 +101,19 @@ class StageLoop:
         self._scores: Scores = {}
 
     def run(self, batches: Batches, steps_before: int) -> Path:
-        """Train to the end after the steps that were made before; returns the last checkpoint.
+        """Train the steps after the first `steps_before`; returns the last checkpoint.
 
-        Ctrl-C writes one, and is raised. Raises XsentError if the loss is no longer a number.
+        Ctrl-C writes a checkpoint and raises KeyboardInterrupt. Raises XsentError if the loss is no longer finite.
         """
         steps = self.stage.steps
         began = saved = time.monotonic()
-        # One progress bar for all processes; none unless on a terminal.
-        hidden = None if self.fabric.is_global_zero else True
-        bar = tqdm(total=steps, initial=steps_before, desc=self.stage.name, unit="step", disable=hidden)
-        with interruption() as interrupted, bar:
+        shown = None if self.fabric.is_global_zero else False  # one progress bar for all processes
+        with interruption() as interrupted, Progress(f"steps of {self.stage.name}", steps, enabled=shown) as progress:
+            progress.start_at(steps_before)
             for done, batch in enumerate(batches.since(steps_before), steps_before + 1):
                 self._step(done - 1, batch)
                 self.on_step()
-                bar.update()
+                progress.advance()
                 if done % self.stage.validate_every == 0 and done < steps:
                     self._validate(done, (time.monotonic() - began) / (done - steps_before))
                 stop, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * self.save_minutes)
@@ -130,7 +131,7 @@ class StageLoop:
             return path
 
     def _agree(self, stop: bool, late: bool) -> tuple[bool, bool]:
-        """The same answer on all ranks: whether one was interrupted, whether the first wants a checkpoint."""
+        """Agree across ranks: whether any was interrupted, and whether the first one wants a checkpoint."""
         if self.fabric.world_size == 1:
             return stop, late
         flags = torch.tensor([stop, late and self.fabric.is_global_zero], device=self.fabric.device).float()
@@ -151,16 +152,16 @@ class StageLoop:
         self._losses = dict(zip(losses, values, strict=True))
         bad = [name for name, loss in self._losses.items() if not math.isfinite(loss)]
         if bad:
-            raise diverged(self.stage, step, f"the loss of {' and of '.join(bad)} is no longer a number")
+            raise diverged(self.stage, step, f"the loss of {' and of '.join(bad)} is no longer finite")
         self._optimizer.zero_grad()
         self.fabric.backward(total)
         gradient = self.model.encoder.table.weight.grad
         if self.stage.frozen_rows and gradient is not None:
             gradient[: self.stage.frozen_rows] = 0
-        if most := self.stage.clip:
-            norm = self.fabric.clip_gradients(self._module, self._optimizer, max_norm=most, error_if_nonfinite=False)
+        if clip := self.stage.clip:
+            norm = self.fabric.clip_gradients(self._module, self._optimizer, max_norm=clip, error_if_nonfinite=False)
             if norm is not None and not torch.isfinite(norm):
-                raise diverged(self.stage, step, "the gradients are no longer numbers")
+                raise diverged(self.stage, step, "the gradients are no longer finite")
         self._optimizer.step()
 
     def _validate(self, done: int, seconds: float) -> None:
@@ -172,7 +173,7 @@ class StageLoop:
         scores = self._scores = self.validation.measure(self.model.encoder)
         line = json.dumps({"stage": stage.name, "step": done, **self._losses, **scores}) + "\n"
         with (
-            as_write_error(self.log, "make room and run the same command again, it resumes from the last checkpoint"),
+            as_write_error(self.log, "make room and run the same command again; it resumes from the last checkpoint"),
             open_to_write(self.log, flags=os.O_APPEND) as log,
         ):
             log.write(line.encode())
@@ -185,13 +186,13 @@ class StageLoop:
 
 @contextmanager
 def interruption() -> Iterator[Event]:
-    """The event that the first Ctrl-C sets, so that a step is finished and saved; the second one acts at once."""
+    """The event that the first Ctrl-C sets, so that the step is finished and saved; the second stops at once."""
     event = Event()
 
     def interrupt(*_: object) -> None:
         signal.signal(signal.SIGINT, old)  # first: another Ctrl-C must not come while the event is set
         event.set()
-        logger.warning("interrupted: saving after this step; once more stops at once")
+        logger.warning("interrupted: saving after this step; press Ctrl-C again to stop at once")
 
     old = signal.signal(signal.SIGINT, interrupt)
     try:
@@ -203,13 +204,13 @@ def interruption() -> Iterator[Event]:
 def diverged(stage: StageConfig, step: int, what: str) -> XsentError:
     """The error of a training whose numbers are no longer finite."""
     return XsentError(
-        f"stage {stage.name}, step {step}: {what}; the checkpoint before is kept; lower the stage's learning rate and "
+        f"stage {stage.name}, step {step}: {what}; the last checkpoint is kept; lower the stage's learning rate and "
         f"delete its {stage.name}-* checkpoints"
     )
 
 
 def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
-    """Parameters by peak learning rate, the table's or the layers', and by weight decay: only matrices have one."""
+    """Parameters by peak learning rate (the table's or the layers') and weight decay (only matrices decay)."""
     stage = model.stage
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for parameter in model.parameters():
@@ -232,11 +233,11 @@ def read_log(path: Path) -> Log:
     log: Log = {}
     with as_data_error(path, "expected the folder of a run of xsent-train"):
         lines = path.read_text(encoding="utf-8").split("\n")
-        for line in lines[:-1]:  # behind the last line break is nothing, or what a killed training did not finish
+        for line in lines[:-1]:  # after the last line break: nothing, or a line that a killed training did not finish
             row = dict(json.loads(line))
             stage, step, p1, loss = (row.pop(name) for name in ("stage", "step", "p1", "loss"))
             measured = {"p1": dict(p1), "loss": {**row, "held out": fmean(dict(loss).values())}}
-            # A resumed training repeats steps: the last measurement counts.
+            # A resumed training repeats steps, so the last measurement counts.
             log.setdefault(str(stage), {})[int(step)] = {
                 measure: {name: float(value) for name, value in found.items()} for measure, found in measured.items()
             }
@@ -246,14 +247,14 @@ def read_log(path: Path) -> Log:
 
 
 def plot_log(run: Path) -> Path:
-    """Draw `log.jsonl` of a run as `log.png` beside it; returns its path. Raises DataError as `read_log` does."""
+    """Plot `log.jsonl` of a run as `log.png` next to it; returns its path. Raises DataError as `read_log` does."""
     with require_extra("bench"):
         from matplotlib.figure import Figure
     log = read_log(run / "log.jsonl")
     figure = Figure((10, 4), layout="constrained")
     panels = dict(zip(("loss", "p1"), figure.subplots(1, 2), strict=True))
     panels["loss"].set(title="losses", xlabel="steps", yscale="log")
-    panels["p1"].set(title="P@1 of held-out pairs, per cent", xlabel="steps")
+    panels["p1"].set(title="P@1 of held-out pairs, %", xlabel="steps")
     for measure, axes in panels.items():
         lines, begin = defaultdict[str, list[tuple[int, float]]](list), 0
         for stage, steps in log.items():

@@ -34,26 +34,26 @@ from xsent_train.recipe import StageConfig
 from xsent_train.tokens import Tokens
 
 Losses = dict[str, Tensor]
-Read = tuple[Tensor, Tensor, Tensor]  # of sentences: vectors [L, b, D], states of labelled tokens [M, D], labels [M]
+Read = tuple[Tensor, Tensor, Tensor]  # vectors of sentences [L, b, D], states of labelled tokens [M, D], labels [M]
 
 
 class TrainingModel(nn.Module):
-    """The encoder, the heads that exist in training only, and the objectives of a stage."""
+    """The encoder, the heads that only training needs, and the objectives of a stage."""
 
     def __init__(
         self, config: ModelConfig, stage: StageConfig, maskable: Tensor, teacher_dim: int | None = None
     ) -> None:
-        """Set up a stage for a teacher of `teacher_dim` dimensions; only `maskable` pieces [V] are ever hidden."""
+        """Set up a stage for a teacher of `teacher_dim` dimensions. Only `maskable` pieces [V] are ever hidden."""
         super().__init__()
         self.stage = stage
         self.objectives = stage.objectives
-        self.encoder = Encoder(config)  # alone is exported
-        self.depths = sorted(stage.layer_prefixes) or [config.num_layers]  # the last is the whole
+        self.encoder = Encoder(config)  # the only part that is exported
+        self.depths = sorted(stage.layer_prefixes) or [config.num_layers]  # the last one is all layers
         self.head = GenerativeHead(config) if stage.objectives.predicts else None
-        # Only where it takes part in the loss: processes wait for each other's gradient of every parameter.
+        # Only if it takes part in the loss, because processes wait for each other's gradient of every parameter.
         other_dim = self.objectives.copies and teacher_dim not in (None, config.dim)
         self.projection = nn.Linear(config.dim, teacher_dim or 0, bias=False) if other_dim else None
-        # From this rank's vectors [L, b, D] to those of all [L, B, D], gradients included; from a number to its mean.
+        # From this rank's vectors [L, b, D] to those of all ranks [L, B, D], with gradients; from a number to its mean.
         self.gather: Callable[[Tensor], Tensor] = lambda vectors: vectors
         self.average: Callable[[Tensor], Tensor] = lambda number: number
         self.whitening: Whitening | None = None  # of the teacher's input vectors, for `embedding_match`
@@ -66,7 +66,7 @@ class TrainingModel(nn.Module):
     def forward(self, batch: Batch) -> Losses:
         """The objectives of a batch of B pairs, before their weights."""
         device, full = self.encoder.table.weight.device, self.encoder.table.weight.dtype
-        # Not by Fabric, which would round the teacher's vectors too.
+        # Not through Fabric, which would also round the teacher's vectors.
         with torch.autocast(device.type, torch.bfloat16, enabled=self.mixed):
             return {name: loss.to(full) for name, loss in self._losses(batch.to(device)).items()}
 
@@ -75,7 +75,7 @@ class TrainingModel(nn.Module):
         if not self.objectives.of_pairs:
             return self._other_text(batch)[0]
         u, v, read = self._encode(batch.hiding)
-        # In full precision: bfloat16 rounds a cosine near 1 by more than hard negatives differ.
+        # In full precision, because hard negatives differ by less than bfloat16 rounds a cosine near 1.
         u, v = u.to(full), v.to(full)
         others, taught = self._other_text(batch)
         with torch.autocast(device.type, enabled=False):
@@ -94,21 +94,21 @@ class TrainingModel(nn.Module):
         return losses
 
     def _encode(self, hiding: MaskedPairs) -> tuple[Tensor, Tensor, list[Read]]:
-        """Both sides' vectors of each depth, 2 x [L, b, D], and what was read.
+        """Both sides' vectors at each depth, 2 x [L, b, D], and the results of `_read`.
 
-        Where no objective reads the English side it is not encoded: the translation's vectors stand in its place.
+        If no objective reads the English side, it is not encoded, and the translation's vectors take its place.
         """
         sides = hiding.read if self.objectives.reads_english else hiding.read[1:]
         read = self._read(sides)
         parts = [vectors.chunk(len(sides), dim=1) for vectors, _, _ in read]
         u, v = (torch.cat([part[side] for part in parts], dim=1) for side in (0, -1))
-        # A sentence without translation stands in for it: its teacher's vector is learnt all the same.
+        # A sentence without translation replaces it, so that it still learns its teacher's vector.
         return u, torch.where((hiding.sides[1].lengths == 0)[:, None], u, v), read
 
     def _read(self, sides: Sequence[Labelled]) -> list[Read]:
-        """Read the sides of some pairs together, a chunk of the pairs at a time.
+        """Encode the sides of some pairs together, one chunk of pairs at a time.
 
-        In chunks, only the results are kept: everything in between is computed again in the backward pass, chunk by
+        With chunks, only the results are kept: everything in between is computed again in the backward pass, chunk by
         chunk, with the same dropout (gradient caching, Gao et al. 2021).
         """
         encode, count = self.encoder.vectors_and_states, len(sides[0].tokens.lengths)
@@ -125,9 +125,9 @@ class TrainingModel(nn.Module):
         return read
 
     def _other_text(self, batch: Batch) -> tuple[Losses, list[tuple[Tensor, Tensor]]]:
-        """The objectives of other text than pairs; its vectors [L, b, D] that a teacher has, and the teacher's [b, Dt].
+        """The losses on text other than pairs, and its vectors [L, b, D] with the teacher's [b, Dt], if there are any.
 
-        Those of scored pairs are the teacher's of their English forms.
+        For scored pairs, the teacher's vectors are those of their English forms.
         """
         losses: Losses = {}
         taught = []
@@ -147,7 +147,7 @@ class TrainingModel(nn.Module):
         return losses, taught
 
     def _vectors(self, sides: Sequence[Tokens]) -> tuple[Tensor, Tensor]:
-        """The vectors of each depth of two sides, 2 x [L, b, D], in full precision."""
+        """The vectors of two sides at each depth, 2 x [L, b, D], in full precision."""
         read = self._read([Labelled(side, torch.full_like(side.ids, NOT_HIDDEN)) for side in sides])
         parts = [vectors.to(self.encoder.table.weight.dtype).chunk(2, dim=1) for vectors, _, _ in read]
         first, second = (torch.cat(side, dim=1) for side in zip(*parts, strict=True))
@@ -159,7 +159,7 @@ class TrainingModel(nn.Module):
         return self._over_depths(similarity(a[..., :d], b[..., :d], score) for d in prefixes)
 
     def _retrieve(self, queries: Tensor, passages: Tensor, asked: Asked, temperature: float) -> Tensor:
-        """Each query among those of its block, but for equal ones and those that are nearly so."""
+        """The contrast of each query within its block, except with equal or nearly equal ones."""
         q, p = self.gather(queries), self.gather(passages)
         prefixes, above = self.stage.prefixes or (q.shape[2],), self.stage.ignore_above
         small = min(prefixes)
@@ -176,9 +176,9 @@ class TrainingModel(nn.Module):
         u, v = self.gather(u), self.gather(v)
         prefixes = self.stage.prefixes or (u.shape[2],)
         views = [(u[..., :d], v[..., :d]) for d in prefixes]
-        small = min(prefixes)  # enough to find pairs that are nearly the same
+        small = min(prefixes)  # enough to find nearly equal pairs
         ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], batch.group, self.stage.ignore_above)
-        if batch.copied is not None:  # however near the two are, their difference is to be learnt
+        if batch.copied is not None:  # the difference between these two is to be learnt, however near they are
             copies = torch.arange(len(ignore) - len(batch.copied), len(ignore), device=ignore.device)
             ignore[copies, batch.copied] = ignore[batch.copied, copies] = False
         losses: Losses = {}
@@ -189,7 +189,7 @@ class TrainingModel(nn.Module):
         if batch.teacher is None:
             return losses
         teacher = self.gather(batch.teacher[None])[0]
-        views = [(a[:, : len(teacher)], b[:, : len(teacher)]) for a, b in views]  # there are no targets for copies
+        views = [(a[:, : len(teacher)], b[:, : len(teacher)]) for a, b in views]  # copies have no targets
         if wanted.similarity_distil:
             both = (similarity_distil(side, english, teacher) for english, v in views for side in (english, v))
             losses["similarity_distil"] = self._over_depths(both)
@@ -202,11 +202,11 @@ class TrainingModel(nn.Module):
         return losses
 
     def _distil(self, u: Tensor, v: Tensor, batch: Batch, taught: Sequence[tuple[Tensor, Tensor]]) -> Losses:
-        """What a teacher says of a batch; `distil` also of other text that it was `taught`, every sentence as much."""
+        """The distillation losses of a batch; `distil` also covers the other text in `taught`, per sentence alike."""
         losses: Losses = {}
         if batch.teacher is None:
             return losses
-        u, v = u[:, : len(batch.teacher)], v[:, : len(batch.teacher)]  # without the copies
+        u, v = u[:, : len(batch.teacher)], v[:, : len(batch.teacher)]  # without copies
         if (wanted := self.objectives.distil) is not None:
             sides = [(side, batch.teacher) for side in ((u, v) if wanted.english else (v,))]
             student, teacher = (torch.cat(part, dim=-2) for part in zip(*sides, *taught, strict=True))
@@ -221,14 +221,14 @@ class TrainingModel(nn.Module):
         return losses
 
     def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:
-        """The vectors [L, b, D] to compare with the teacher, and with how many of its dimensions."""
+        """The vectors [L, b, D] to compare with the teacher, each with the number of its dimensions to use."""
         if self.projection is not None:
             return [(self.projection(side), teacher.shape[1]) for side in sides]
         prefixes = self.stage.prefixes or (teacher.shape[1],)
         return [(side[..., :d], d) for side in sides for d in prefixes]
 
     def _generate(self, vectors: tuple[Tensor, Tensor], hiding: MaskedPairs) -> Losses:
-        """SMLM, XTR and UGT, each summed over the sides; the other side is whole, because it is to be reconstructed."""
+        """SMLM, XTR and UGT, each summed over the sides. The other side is whole, as it is what they reconstruct."""
         losses: Losses = {}
         if not self.objectives.generative:
             return losses
@@ -236,7 +236,7 @@ class TrainingModel(nn.Module):
         weights = self.encoder.table.weight, self.head.bias
         hidden = self.head(torch.cat(vectors))
         for name in self.objectives.generative:
-            # Both sides at once: the gradient of the whole table is made once, not twice. The sum of two means.
+            # Both sides at once, so that the gradient of the whole table is computed once. Times 2: a sum of two means.
             targets = Targets.join([targets_of(hiding, name, side) for side in (0, 1)], len(vectors[0]))
             losses[name] = 2 * generative_loss(hidden, *weights, targets, chunk=2 * self.stage.chunk)
         return losses
@@ -247,19 +247,19 @@ class TrainingModel(nn.Module):
         weights = self.encoder.table.weight, self.head.bias
         ids = torch.cat(labels)
         loss = token_loss(self.head(torch.cat(states)), *weights, ids, chunk=8 * self.stage.chunk)
-        # Ranks are averaged, and each hides another number of tokens: every token counts the same.
+        # Ranks are averaged but hide different numbers of tokens; this weights all tokens equally.
         count = ids.new_tensor(len(ids), dtype=loss.dtype)
         return loss * (count / self.average(count).clamp_min(1.0 / self.stage.batch_size))
 
     def _over_depths(self, losses: Iterable[Tensor]) -> Tensor:
-        """The weighted mean over the depths of the mean of some losses, each [L]."""
+        """The mean of some losses, each [L], and then the weighted mean over the depths."""
         means = torch.stack(list(losses)).mean(dim=0)
         weights = means.new_tensor([self.stage.exit_weight] * (len(means) - 1) + [1.0])
         return (means * weights).sum() / weights.sum()
 
 
 def targets_of(pairs: MaskedPairs, objective: str, side: int) -> Targets:
-    """The pieces that the vectors of one side (0 English, 1 translation) predict for SMLM, XTR or UGT."""
+    """The pieces that the vectors of one side (0 English, 1 translation) predict in SMLM, XTR or UGT."""
     assert pairs.piece is not None and pairs.masked is not None
     if objective == "smlm":
         return smlm_targets(pairs.piece, pairs.masked[0] | pairs.masked[1])

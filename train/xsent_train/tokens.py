@@ -1,6 +1,6 @@
 """A batch of sentences as one row of tokens, and the groups in which attention runs.
 
-On a CPU, sentences of nearly one length are padded and run together, so that little is spent on padding. Shapes: B
+On a CPU, sentences of similar length are padded and run together, so that little time is spent on padding. Shapes: B
 sentences, N tokens.
 """
 
@@ -15,12 +15,12 @@ from torch import Tensor
 
 PAD, UNK, MASK, FIRST, LAST = 0, 1, 2, 3, 4  # special-token ids, in every vocabulary of xsent-train
 FRAME = 2  # the first and the last token around a sentence that layers read
-# A group's longest sentence has at most STRETCH times the tokens of its shortest, and SLACK more.
+# The longest sentence of a group has at most STRETCH times the tokens of its shortest one, plus SLACK.
 STRETCH, SLACK = 1.2, 4
 
 
 class Tokens(NamedTuple):
-    """A batch of sentences, their tokens one after the other."""
+    """A batch of sentences, with their tokens one after another."""
 
     ids: Tensor  # piece ids [N]
     lengths: Tensor  # tokens of each sentence [B]; a sentence may be empty
@@ -38,7 +38,7 @@ class Tokens(NamedTuple):
     @property
     def sentence(self) -> Tensor:
         """The sentence that each token belongs to [N]."""
-        return torch.repeat_interleave(self.lengths, output_size=len(self.ids))  # a GPU waits to count otherwise
+        return torch.repeat_interleave(self.lengths, output_size=len(self.ids))  # else a GPU waits for the count
 
     def part(self, start: int, stop: int) -> "Tokens":
         """The sentences from `start` to `stop` (exclusive)."""
@@ -53,7 +53,7 @@ class Tokens(NamedTuple):
         return Tokens(ids.index_copy_(0, self.inside(), self.ids), lengths)
 
     def inside(self) -> Tensor:
-        """Where each token stands in `framed` [N]."""
+        """The place of each token in `framed` [N]."""
         return torch.arange(len(self.ids), device=self.ids.device) + FRAME * self.sentence + 1
 
     def to(self, device: torch.device) -> "Tokens":
@@ -74,15 +74,15 @@ def to_tokens(sentences: Sequence[Sequence[int]], longest: int | None = None) ->
 
 
 def token_positions(lengths: Tensor, count: int | None = None) -> Tensor:
-    """The position of each token in its sentence, sentence after sentence [N]; a GPU need not wait if `count` is N."""
+    """The position of each token in its sentence, sentence after sentence [N]; `count` = N saves a GPU the wait."""
     start = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths, output_size=count)
     return torch.arange(len(start), device=lengths.device) - start
 
 
 class TokenGroup(NamedTuple):
-    """Sentences whose tokens lie together."""
+    """Sentences whose tokens are next to each other."""
 
-    where: tuple[Tensor, Tensor]  # for each token its sentence in the group and its position there, 2 x [tokens]
+    where: tuple[Tensor, Tensor]  # each token's sentence in the group and its position there, 2 x [tokens]
     mask: Tensor | None  # real positions [b, T]; None where all sentences are equally long
     shape: tuple[int, int]  # sentences and the tokens of the longest (b, T)
     starts: Tensor  # the first token of each sentence, and the end of the last one, in 32 bits [b + 1]
@@ -92,14 +92,14 @@ class Packing(NamedTuple):
     """The tokens of a batch in groups."""
 
     groups: Sequence[TokenGroup]
-    order: Tensor | None = None  # the token of the batch at each place [N]; None where they stay as they are
+    order: Tensor | None = None  # the token of the batch at each place [N]; None if unchanged
     back: Tensor | None = None  # the place of each token of the batch [N]
 
 
 def packing(lengths: Tensor) -> Packing:
-    """Put the sentences of a batch, by their lengths [B], into groups of nearly one length.
+    """Group the sentences of a batch, given their lengths [B], into groups of similar length.
 
-    On a CPU attention over padding takes the time; on a GPU many small calls do, so all sentences stay together there.
+    On a CPU, attention over padding takes the time. On a GPU, many small calls do, so all sentences stay together.
     """
     ranks = lengths.argsort(stable=True)
     ascending = lengths[ranks]
@@ -114,7 +114,7 @@ def packing(lengths: Tensor) -> Packing:
 
 
 def group_sizes(lengths: Sequence[int]) -> list[int]:
-    """How many sentences each group takes, of lengths that ascend."""
+    """How many sentences each group takes, given ascending lengths."""
     sizes: list[int] = []
     limit = -1.0
     for length in lengths:
@@ -127,7 +127,7 @@ def group_sizes(lengths: Sequence[int]) -> list[int]:
 
 def group_of(lengths: Tensor) -> TokenGroup:
     """Some sentences as a group."""
-    # At least one position a sentence: a softmax over none would be NaN.
+    # At least one position per sentence, because a softmax over none would be NaN.
     longest = max(int(lengths.max()), 1) if len(lengths) else 1
     sentence, position = torch.repeat_interleave(lengths), token_positions(lengths)
     mask = None

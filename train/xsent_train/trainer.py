@@ -1,4 +1,4 @@
-"""Training: the stages of a recipe one after the other."""
+"""Training: the stages of a recipe, one after another."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -43,16 +43,16 @@ from xsent_train.tokens import Tokens
 
 logger = logging.getLogger(__name__)
 
-WHITENED = 50_000  # vectors of the teacher's input that their whitening is fitted on
+WHITENED = 50_000  # input vectors of the teacher that the whitening is fitted on
 AXES_FROM = 30_000  # pairs that the axes of several teachers are fitted on
 SAMPLED = 40_000  # pairs that the matrix into the space of one of the teachers is fitted on
-PAIRS_A_LANGUAGE = 500  # that the direction of language is told by
-READ_OUT = slice(None, None, 2)  # of these pairs, those that readouts are fitted on
-EXTRAS = (TEACHERS, SPACES)  # before the names of matrices in a checkpoint that belong to no network
+PAIRS_PER_LANGUAGE = 500  # that the direction of language is estimated from
+READ_OUT = slice(None, None, 2)  # which of these pairs readouts are fitted on
+EXTRAS = (TEACHERS, SPACES)  # prefixes of matrices in a checkpoint that are not part of the network
 
 
 class Trainer:
-    """Trains a recipe in a run folder; called again, it resumes."""
+    """Trains a recipe in a run folder, or resumes its training."""
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class Trainer:
         fast_teacher: Path | None = None,
         start: Path | None = None,
     ) -> None:
-        """Prepare the data of files of pairs and the devices for a training in the folder `run`.
+        """Prepare the devices, and the data from files of pairs, for a training in the folder `run`.
 
-        There are also files of scored pairs, and of queries with passages, where the recipe learns from them.
+        Files of scored pairs, and of queries with passages, are for recipes that learn from them.
         The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Several
-        teachers go by their names in the recipe; they may also be open already. The training starts from vocabulary and
-        weights of `start`, a checkpoint or a bundle. Raises DataError if one of these cannot be used.
+        teachers are given by their names in the recipe; they may also be open already. The training starts from the
+        vocabulary and the weights of `start`, a checkpoint or a bundle. Raises DataError if any of these is unusable.
         """
         self.run_folder = run
         paths = {ONLY: teacher} if isinstance(teacher, Path) else teacher or {}
@@ -99,16 +99,16 @@ class Trainer:
                 joined.prepare(self.data.teacher_folder, key, lambda: list(self.data.text(self.data.sample(AXES_FROM))))
 
     def train(self, on_step: Callable[[], None] = lambda: None) -> Path:
-        """Train all stages that are not finished; returns the last one's checkpoint. `on_step` is called after a step.
+        """Train all unfinished stages; returns the checkpoint of the last one. `on_step` is called after every step.
 
-        Ctrl-C saves the state, and is raised. Raises DataError if the run's folder belongs to another recipe or corpus,
-        XsentError if the loss is no longer a number.
+        Ctrl-C saves the state and raises KeyboardInterrupt. Raises DataError if the run's folder belongs to another
+        recipe or corpus, XsentError if the loss is no longer finite.
         """
         previous = self.started_from
         for number, stage in enumerate(self.recipe.stages):
             saved = self._last_checkpoint(number)
             if saved is not None:
-                self._remove_older(stage, saved.path)  # a kill may have come before that
+                self._remove_older(stage, saved.path)  # in case the run was killed before it did
             if saved is None or saved.step < stage.steps:
                 logger.info("stage %s: %d layers, %d steps", stage.name, stage.num_layers, stage.steps)
                 saved = self._train_stage(number, previous, saved, on_step)
@@ -138,11 +138,11 @@ class Trainer:
     def _recipe_until(self, number: int) -> Recipe:
         """The settings that a checkpoint of a stage depends on."""
         stages = self.recipe.stages[: number + 1]
-        # The precision in use instead of `auto`: another device may choose another one.
+        # The precision in use instead of `auto`, because another device may choose another one.
         return self.recipe.model_copy(update={"stages": stages, "precision": self.precision})
 
     def _origin(self, number: int) -> dict[str, str | int | None]:
-        """What a checkpoint of a stage depends on: start, teachers, other text than pairs, the number of processes."""
+        """What a checkpoint depends on besides its recipe: start, teachers, other text than pairs, and processes."""
         stages = self.recipe.stages[: number + 1]
         read = {objective for stage in stages for objective in stage.objectives.weights}
         stores = {"scored": ("similarity", self.data.scored), "passages": ("retrieve", self.data.passages)}
@@ -153,7 +153,7 @@ class Trainer:
     def _train_stage(
         self, number: int, previous: Checkpoint | None, saved: Checkpoint | None, on_step: Callable[[], None]
     ) -> Checkpoint:
-        """Train a stage from the last checkpoint of the stage before, or resume it from its own."""
+        """Train a stage from the checkpoint of the previous stage, or resume it from its own."""
         model, batches = self.prepare_stage(number, previous, saved)
         optimizer = torch.optim.AdamW(parameter_groups(model), fused=True)
         if saved is not None:
@@ -175,7 +175,7 @@ class Trainer:
     def prepare_stage(
         self, number: int, previous: Checkpoint | None, saved: Checkpoint | None
     ) -> tuple[TrainingModel, Batches]:
-        """The model of a stage, as it starts or as it was saved, and the batches that it learns from, with targets."""
+        """The model of a stage, initial or saved, and the batches that it learns from, with targets."""
         stage = self.recipe.stages[number]
         data = self.data
         torch.manual_seed(self.recipe.seed + number)
@@ -203,9 +203,9 @@ class Trainer:
         return model, replace(batches, scored=scored, asked=asked)
 
     def _initial(self, stage: StageConfig, previous: Checkpoint | None) -> Checkpoint | None:
-        """The checkpoint that a stage starts from: the mean of the stages that it names, or the one before.
+        """The checkpoint that a stage starts from: the mean of the stages that it names, or the previous stage.
 
-        It is cut to the layers that the stage keeps.
+        It is reduced to the layers that the stage keeps.
         """
         initial = previous
         if stage.starts_from:
@@ -222,14 +222,14 @@ class Trainer:
     def _initialise(self, model: TrainingModel, initial: Checkpoint | None) -> None:
         """Give a new model the teacher's layers, then the weights of the checkpoint that it starts from.
 
-        Without a checkpoint its table starts at the teacher's rows. Readouts that the checkpoint lacks are fitted.
+        Without a checkpoint, its table starts at the teacher's rows. Readouts that the checkpoint lacks are fitted.
         """
         encoder = model.encoder
         bert = self.teachers.bert
         layers, max_length = encoder.config.num_layers, encoder.config.max_length
         if bert is not None and layers:
             encoder.load_state_dict(bert.layers(self.recipe.teacher_layers[:layers], max_length), strict=False)
-        if initial is not None:  # over the teacher's layers: the stage may have more than the checkpoint
+        if initial is not None:  # on top of the teacher's layers: the stage may have more than the checkpoint
             model.load_state_dict(weights_in_common(initial, encoder.config, self.teachers.dim), strict=False)
         elif bert is not None:
             counts = piece_counts(self.data.store, encoder.config.vocab_size)
@@ -240,7 +240,7 @@ class Trainer:
         self._project_languages(encoder, model.stage)
 
     def _fit_queries(self, encoder: Encoder, stage: StageConfig) -> None:
-        """Fit the queries of the depths that the stage's `attention` names; other weights stay."""
+        """Fit the queries of the depths in the stage's `attention`; other weights do not change."""
         if not stage.attention:
             return
         logger.info("fitting queries of %s layers", ", ".join(stage.attention))
@@ -254,10 +254,10 @@ class Trainer:
         return [self.data.store.tokens(numbers, side, max_tokens) for side in (0, 1)]
 
     def _fit_readouts(self, encoder: Encoder, initial: Checkpoint | None, max_tokens: int) -> None:
-        """Fit the readouts that the checkpoint lacks to the teachers' vectors; other weights stay.
+        """Fit the readouts that the checkpoint lacks to the teachers' vectors; other weights do not change.
 
         Fit all readouts if the checkpoint's axes differ or are unknown, because then the vector space differs. A
-        checkpoint made of a bundle has no axes.
+        checkpoint read from a bundle has no axes.
         """
         depths = list(encoder.config.depths)
         joined = self.teachers.joined
@@ -276,12 +276,12 @@ class Trainer:
         encoder.train()
 
     def _project_languages(self, encoder: Encoder, stage: StageConfig) -> None:
-        """Take the direction of language out of the readouts, if the stage wants that."""
+        """Project the direction of language out of the readouts, if the stage asks for it."""
         if not stage.language_directions:
             return
-        numbers = self.data.translations(PAIRS_A_LANGUAGE)
+        numbers = self.data.translations(PAIRS_PER_LANGUAGE)
         language = torch.from_numpy(self.data.store.languages[numbers].astype(np.int64))
-        logger.info("projecting out the direction of language, told by %d pairs", len(numbers))
+        logger.info("projecting out the direction of language, estimated from %d pairs", len(numbers))
         sides = [self.data.store.tokens(numbers, side, stage.max_tokens) for side in (0, 1)]
         encoder.to(self.fabric.device).eval()
         project_languages(encoder, stage.language_directions, sides, self.fabric.to_device(language))
@@ -289,7 +289,7 @@ class Trainer:
 
     @cached_property
     def _sampled(self) -> list[Pair]:
-        """The text of the pairs that matrices are fitted on; the whole corpus is read for it, once."""
+        """The text of the pairs that matrices are fitted on; takes one pass over the corpus."""
         return list(self.data.text(self.data.sample(SAMPLED)))
 
     def _save(
@@ -300,14 +300,14 @@ class Trainer:
         step: int,
         scores: Scores,
     ) -> Path:
-        """Write a checkpoint of a stage after `step` steps, and remove the older ones."""
+        """Write a checkpoint of a stage after `step` steps, and remove older ones."""
         stage = model.stage
         prepared = self.data.prepared
         path = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}"
 
         def write() -> None:
             if not all(bool(torch.isfinite(weight).all()) for weight in model.state_dict().values()):
-                raise diverged(stage, step, "weights are no longer numbers")
+                raise diverged(stage, step, "weights are no longer finite")
             ended = step == stage.steps
             weights = {**model.state_dict(), **self._matrices(model.encoder, ended)}
             state = None if ended else optimizer_state(model, optimizer)
@@ -327,9 +327,9 @@ class Trainer:
         return path
 
     def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
-        """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces.
+        """The matrices from several teachers' vectors to targets; after a stage, also those into teachers' spaces.
 
-        A start that is its own teacher keeps the matrices into other spaces that it has.
+        If a start is its own teacher, its matrices into other spaces are kept.
         """
         if (joined := self.teachers.joined) is None:
             known = self.started_from.weights if self.started_from is not None and self._own_teacher else {}
@@ -353,7 +353,7 @@ class Trainer:
 
 
 def facts_of(recipe: Basics, data: TrainingData, config: ModelConfig, step: int) -> dict[str, Any]:
-    """The facts that the checkpoint of any training has."""
+    """The facts in the checkpoint of every training."""
     return {
         "name": recipe.name,
         "languages": ["en", *recipe.languages],
@@ -367,17 +367,17 @@ def facts_of(recipe: Basics, data: TrainingData, config: ModelConfig, step: int)
 
 
 def open_start(recipe: Basics, path: Path) -> Checkpoint:
-    """Open the checkpoint or the bundle that a run starts from. Raises DataError if its shape is not the recipe's."""
+    """Open the checkpoint or bundle that a run starts from. Raises DataError if its shape differs from the recipe."""
     start = open_checkpoint(path)
     for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):
-        its, ours = getattr(start.config, name), getattr(recipe, name)
-        if its != ours:
-            raise DataError(f"{path} has {name} = {its}, the recipe {ours}; to start from it they must be the same")
+        actual, wanted = getattr(start.config, name), getattr(recipe, name)
+        if actual != wanted:
+            raise DataError(f"{path} has {name} = {actual}, the recipe {wanted}; to start from it, use the same value")
     return start
 
 
 def model_config(recipe: Recipe, stage: StageConfig, vocab_size: int, initial: Checkpoint | None) -> ModelConfig:
-    """The shape of a stage's encoder; its first and last piece are those of the checkpoint that it starts from."""
+    """The shape of a stage's encoder; its first and last piece come from the checkpoint that it starts from."""
     shape = {name: getattr(recipe, name) for name in ("dim", *LAYER_SHAPE)}
     shape["depths"] = tuple(sorted(stage.layer_prefixes)) if recipe.readouts else ()
     if initial is not None:
@@ -386,19 +386,19 @@ def model_config(recipe: Recipe, stage: StageConfig, vocab_size: int, initial: C
 
 
 def weights_in_common(initial: Checkpoint, config: ModelConfig, teacher_dim: int | None) -> dict[str, Tensor]:
-    """The weights of a checkpoint for an encoder: the table, layers of the same number and kind, and the head.
+    """The weights of a checkpoint that fit an encoder: the table, the layers, and the head.
 
-    A projection to a teacher of as many dimensions is among them: it is learnt slowly, and until then it misleads.
+    They include a projection to a teacher of the same dimension: a new one learns slowly, and misleads until then.
     Raises DataError if the table does not have one row for each piece of the vocabulary.
     """
     rows = len(initial.weights[TABLE])
     if rows != config.vocab_size:
         raise DataError(
-            f"{initial.path}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training keeps "
-            "the vocabulary of its start"
+            f"{initial.path}: its table has {rows} rows, but the vocabulary {config.vocab_size} pieces; a training "
+            "must keep the vocabulary of its start"
         )
     if initial.config.num_layers > config.num_layers:
-        text = "%s has %d layers, the stage %d: the upper ones are not taken"
+        text = "%s has %d layers, the stage %d: the upper ones are dropped"
         logger.warning(text, initial.path, initial.config.num_layers, config.num_layers)
     fits = (teacher_dim, config.dim)
     return {n: weight for n, weight in initial.weights.items() if n != "projection.weight" or weight.shape == fits}

@@ -100,7 +100,9 @@ def predict(
     head: Annotated[Path, typer.Argument(help="A head written by fit.")],
     file: Annotated[
         str,
-        typer.Argument(help="One text a line, or two with a tab between for a head of pairs; - reads standard input."),
+        typer.Argument(
+            help="One text per line, or two with a tab between for a head of pairs; - reads standard input."
+        ),
     ] = "-",
     column: options.ColumnOption = None,
     id: options.IdOption = None,
@@ -110,14 +112,14 @@ def predict(
     threads: options.ThreadsOption = None,
     unknown: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never; default: as fitted."),
+        typer.Option(min=0, max=1, help="Answer unknown below this probability; 0 means never. Default: as fitted."),
     ] = None,
     force: options.ForceOption = False,
     as_json: options.JsonLinesOption = False,
 ) -> None:
     """Print label, probability and text of every line, in constant memory; with --id the id comes first.
 
-    A text that is far from all texts of the training is unknown, and so is one without letters or digits; neither has a
+    A text that is far from all training texts is unknown, and so is one without letters or digits; neither has a
     probability.
     """
     from xsent.classification.classifier import LinearClassifier
@@ -152,13 +154,13 @@ def evaluate(
         str | None, typer.Option(help="Languages of the folder to test in; default: all of the model.")
     ] = None,
     balanced: BalancedOption = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Heads a training set.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="Heads per training set.")] = 5,
     as_json: options.JsonLinesOption = False,
 ) -> None:
     """Measure accuracy within and across languages over five seeds, and what is unknown, with a confusion table.
 
-    Of texts that have a label some are "unknown" and so lost; of texts whose label was left out of the training some
-    are found to be of none of the others.
+    Some texts that have a label become "unknown" and are lost. Some texts whose label was omitted from training are
+    found to have none of the other labels.
     """
     from xsent.evaluation.topics import (
         SEEDS_NOTE,
@@ -180,7 +182,7 @@ def evaluate(
     accuracies = format_table(accuracy_rows(cells))
     confusion = format_table(confusion_rows(labels, cells))
     unknown = unknown_rows(cells)
-    limit = f"Unknown in %, of texts with a label, and of those whose label was left out:\n{format_table(unknown)}\n\n"
+    limit = f"Unknown in %, of texts with a label, and of texts whose label was omitted:\n{format_table(unknown)}\n\n"
     text = (
         f"Accuracy in %, mean and deviation of {seeds} seeds:\n{accuracies}\n\n{limit if unknown else ''}"
         f"Where the examples of a label went, in %, over all of these tests:\n{confusion}\n\n{SEEDS_NOTE}"
@@ -197,7 +199,7 @@ def zero_shot(
     labels: Annotated[
         list[str], typer.Option(metavar="LABEL: DESCRIPTION", help="In any language; give it for every label.")
     ],
-    file: Annotated[str, typer.Argument(help="One text a line; - reads standard input.")] = "-",
+    file: Annotated[str, typer.Argument(help=options.LINES)] = "-",
     column: options.ColumnOption = None,
     id: options.IdOption = None,
     output: options.RowsOption = None,
@@ -210,14 +212,14 @@ def zero_shot(
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
     unknown: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never.")
+        float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability; 0 means never.")
     ] = None,
     force: options.ForceOption = False,
     as_json: options.JsonLinesOption = False,
 ) -> None:
     """Print label, probability and text of every line without training: labels are described in words.
 
-    A text that is far from all descriptions is unknown: it is of none of the labels.
+    A text that is far from all descriptions is unknown: no label applies.
     """
     from xsent.classification.classifier import LinearClassifier, head_files
     from xsent.encoder import SentenceEncoder
@@ -301,7 +303,7 @@ def _files(
 
     if data[0].is_dir():
         if len(data) > 1:
-            raise ValueError(f"{data[1]}: nothing can follow a folder; --train and --test name its languages")
+            raise ValueError(f"{data[1]}: name nothing after a folder; --train and --test choose its languages")
         trains = topic_files(data[0], TRAIN_FILES)
         tests = topic_files(data[0], TEST_FILES)
         return _choose(trains, train, known), _choose(tests, test, known)
@@ -317,5 +319,5 @@ def _choose(files: dict[str, Path], wanted: list[str] | None, known: Collection[
     if not wanted:
         wanted = [name for name in files if name in known] or list(files)
     if missing := [name for name in wanted if name not in files]:
-        raise ValueError(f"{missing[0]!r} is no language of this folder, which has {', '.join(files)}")
+        raise ValueError(f"{missing[0]!r} is not a language of this folder, which has {', '.join(files)}")
     return {name: files[name] for name in wanted}

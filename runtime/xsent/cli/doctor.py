@@ -78,7 +78,7 @@ def examine_processor(bundle: Bundle, cpuinfo: Path) -> Finding:
         advice = f"the bundle is made for {bundle.target}, its 8-bit sums overflow here; export it again"
         return Finding("processor", "problem", f"{name}; {advice}")
     if instructions not in PROCESSORS:
-        return Finding("processor", "warning", f"{name}; {instructions}: not tried by us, the speed below says more")
+        return Finding("processor", "warning", f"{name}; {instructions}: not tested; see the measured speed below")
     return Finding("processor", "good", f"{name}; {PROCESSORS[instructions]}")
 
 

@@ -25,17 +25,18 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-_LAYOUT = "A file with a document a line, or a folder with a .txt file a document."
+_LAYOUT = "A file with one document per line, or a folder with one .txt file per document."
 SplitOption = Annotated[
     bool,
     typer.Option(
-        "--sentences", help="Documents are split already: a sentence a line; in a file an empty line ends a document."
+        "--sentences",
+        help="Documents are split already: one sentence per line; in a file an empty line ends a document.",
     ),
 ]
 RankOption = Annotated[
     int | None,
     typer.Option(
-        min=0, help="Directions to remove of each language; default: as few as hide languages from a classifier."
+        min=0, help="Directions to remove for each language; default: as few as hide languages from a classifier."
     ),
 ]
 WeightsOption = Annotated[bool, typer.Option("--weights/--no-weights", help="Weight sentences by how rare they are.")]
@@ -72,11 +73,15 @@ def fit(
     encoder = _document_encoder(model, layers, threads, None, corpora, rank, weights)
     encoder.save(output)
     choice = encoder.space.choice
-    told = [round(100 * accuracy, 1) for accuracy in choice.accuracies]
+    percentages = [round(100 * accuracy, 1) for accuracy in choice.accuracies]
     facts = {"languages": list(encoder.languages), "rank": choice.rank, "fingerprint": encoder.fingerprint}
-    how = f": a classifier told the language of {told[0]} % before, of {told[-1]} % after" if told else ""
+    how = (
+        f": a classifier recognised the language of {percentages[0]} % before, of {percentages[-1]} % after"
+        if percentages
+        else ""
+    )
     text = f"{', '.join(encoder.languages)}: removes {choice.rank} of {encoder.dim} directions{how}"
-    print_result({**facts, "accuracies": told}, text, as_json=as_json)
+    print_result({**facts, "accuracies": percentages}, text, as_json=as_json)
 
 
 @app.command(
@@ -144,10 +149,10 @@ def align(
     force: options.ForceOption = False,
     as_json: options.JsonLinesOption = False,
 ) -> None:
-    """Find documents that are translations: score and names with tabs between, one to one, the best pair first.
+    """Find documents that are translations: score and names, one to one, the best pair first.
 
-    The name of a document is its file's name without .txt, or its number in a file, from 1. Empty documents are left
-    out.
+    The name of a document is its file's name without .txt, or its number in a file, from 1. Empty documents are
+    skipped.
     """
     from xsent.mining import bitext
 
@@ -183,7 +188,7 @@ def _document_encoder(
     from xsent.encoder import SentenceEncoder
 
     if fitted is not None and (rank is not None or not weights):
-        raise ValueError("--rank and --no-weights are for fitting; leave them out with --fitted")
+        raise ValueError("--rank and --no-weights are for fitting; omit them with --fitted")
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     if fitted is not None:
         return DocumentEncoder.load(fitted, encoder)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def encode(
-    file: Annotated[str, typer.Argument(help="One sentence a line; .gz and .xz too; - reads standard input.")] = "-",
+    file: Annotated[str, typer.Argument(help=options.LINES)] = "-",
     column: options.ColumnOption = None,
     id: options.IdOption = None,
     output: Annotated[
@@ -36,14 +36,14 @@ def encode(
     precision: options.PrecisionOption = "float32",
     on_long: Annotated[
         Literal["warn", "error", "split"],
-        typer.Option(help="Sentences that are too long for the model: cut and warn, stop, or split."),
+        typer.Option(help="Sentences that are too long for the model: cut and warn, stop with an error, or split."),
     ] = "warn",
     space: options.SpaceOption = None,
     threads: options.ThreadsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished output.")] = False,
     force: options.ForceOption = False,
 ) -> None:
-    """Encode a file, one sentence a line, or a column of a table, in constant memory.
+    """Encode a file, one sentence per line, or a column of a table, in constant memory.
 
     An empty text becomes the zero vector. Ids are kept in .jsonl and .parquet files.
     """
@@ -51,9 +51,9 @@ def encode(
     from xsent.files.tables import TextSource
 
     if resume and output is None:
-        raise ValueError("--resume goes on with a file: name it with --output")
+        raise ValueError("--resume needs --output")
     if resume and force:
-        raise ValueError("--resume goes on and --force starts over: give one of them")
+        raise ValueError("use either --resume or --force")
     settings: dict[str, Any] = {
         "normalize_embeddings": normalize,
         "truncate_dim": truncate_dim,
@@ -81,7 +81,7 @@ def _encode_rows(
 
     id = source.id
     if id and output is not None and output.suffix in (".npy", ".f32"):
-        raise ValueError(f"{output}: holds vectors alone, no --id {id}; give a name that ends in .jsonl or .parquet")
+        raise ValueError(f"{output}: holds only vectors, no --id {id}; use a name that ends in .jsonl or .parquet")
     dim = settings["truncate_dim"] or encoder.dim
     fingerprint = encoder.fingerprint_of(settings["space"])
     note = VectorMeta(fingerprint, dim, settings["precision"], settings["normalize_embeddings"])
@@ -101,7 +101,7 @@ def _encode_rows(
             done = writer.rows
             progress.start_at(done)
         if done:
-            typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
+            typer.echo(f"Continuing after line {done:,}; warnings count only the lines after it.", err=True)
         vectors = encoder.encode_items(lines, start=done, **settings)
         for text, vector in progress.count(vectors):
             writer.write(text, vector)

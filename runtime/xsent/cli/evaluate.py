@@ -100,7 +100,7 @@ for _task, (_summary, _example) in _COMMANDS.items():
 def compare_spaces(
     data_folder: FolderArgument,
     english_by: Annotated[
-        Path, typer.Option(help="The other model: a folder of sentence-transformers, or one of ours.")
+        Path, typer.Option(help="The other model: a folder of sentence-transformers, a bundle or a checkpoint.")
     ],
     model: options.ModelOption = None,
     layers: options.LayersOption = None,

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class WithApps(Program):
-    """Our commands, and those that other rooms and packages offer as entry points `xsent.commands`."""
+    """The commands of xsent, and those that other packages offer as entry points `xsent.commands`."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  typer has its own click
-        """The names of all commands, ours first."""
+        """The names of all commands, those of xsent first."""
         return [*super().list_commands(ctx), *sorted(_offered())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401

@@ -27,20 +27,21 @@ if TYPE_CHECKING:
 
 
 def mine(
-    src: Annotated[
-        str, typer.Argument(metavar="SRC", help="One sentence a line; .gz and .xz too; - reads standard input.")
-    ],
+    src: Annotated[str, typer.Argument(metavar="SRC", help=options.LINES)],
     trg: Annotated[str, typer.Argument(metavar="TRG", help="The text in the other language.")],
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     src_vectors: Annotated[
-        Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: they are made.")
+        Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: encode SRC.")
     ] = None,
     trg_vectors: Annotated[Path | None, typer.Option(help="Vectors of TRG.")] = None,
     margin: options.MarginOption = "ratio",
     retrieval: Annotated[
         Literal["max", "fwd", "bwd", "intersect"],
-        typer.Option(help="Best target of each source, the reverse, pairs in both, or of either while both are free."),
+        typer.Option(
+            help="max: best pairs of either direction, each line once; fwd: best target of each source; bwd: the "
+            "reverse; intersect: pairs in both directions."
+        ),
     ] = "max",
     k: options.NeighborsOption = 4,
     threshold: Annotated[float | None, typer.Option(help="Lowest score of a pair; default: all pairs.")] = None,
@@ -52,10 +53,10 @@ def mine(
     force: options.ForceOption = False,
     as_json: options.JsonLinesOption = False,
 ) -> None:
-    """Find translations in two texts: score, source and target with tabs between, the best pair first.
+    """Find translations in two texts: score, source and target, the best pair first.
 
-    Empty lines are left out. A tab inside a sentence is printed as a space. To choose a threshold see xsent score. Two
-    tables may differ in their columns: --column en,fr. With --id the ids of source and target come last.
+    Empty lines are skipped. To choose a threshold, see xsent score. If the columns of two tables differ, name both:
+    --column en,fr. With --id the ids of source and target come last.
     """
     from xsent.encoder import SentenceEncoder
     from xsent.mining.bitext import mine_bitext
@@ -112,7 +113,7 @@ def score(
     force: options.ForceOption = False,
     as_json: options.JsonLinesOption = False,
 ) -> None:
-    """Score given pairs: score, source and target with tabs between, in the order given; with --id the id is last.
+    """Score given pairs: score, source and target, in the order given; with --id the id is last.
 
     Neighbours are searched among the sentences of the file, so a margin needs a file of some length; absolute, the
     cosine, does not. --precision uses shuffled pairs as examples of wrong ones. Wrong pairs of similar sentences score
@@ -127,7 +128,7 @@ def score(
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     given = list(read_pairs(pairs, column, id, "source, target"))
     if not given:
-        raise DataError(f"{pairs}: empty; expected a pair a line")
+        raise DataError(f"{pairs}: empty; expected one pair per line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads)
     left, right = vectors_of((src_texts, trg_texts), (None, None), open_encoder)
@@ -148,9 +149,7 @@ def score(
 
 
 def duplicates(
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="One text a line; .gz and .xz too; - reads standard input.")
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help=options.LINES)],
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     vectors: options.VectorsOption = None,
@@ -177,7 +176,7 @@ def duplicates(
 
     Groups are connected pairs, the largest first. A cosine below 0.6 times the threshold is never enough, one above
     0.75 times it always is; between them, the two lines must be nearer to each other than to other lines. Lines that
-    differ only in a name are duplicates too. Empty lines are left out.
+    differ only in a name are duplicates too. Empty lines are skipped.
     """
     from xsent.encoder import SentenceEncoder
     from xsent.mining.paraphrases import group_pairs, mine_paraphrases, split_pairs
@@ -213,9 +212,7 @@ def duplicates(
 
 
 def cluster(
-    texts: Annotated[
-        str, typer.Argument(metavar="TEXTS", help="One text a line; .gz and .xz too; - reads standard input.")
-    ] = "-",
+    texts: Annotated[str, typer.Argument(metavar="TEXTS", help=options.LINES)] = "-",
     column: options.ColumnOption = None,
     id: options.IdOption = None,
     output: options.RowsOption = None,
@@ -235,7 +232,7 @@ def cluster(
 ) -> None:
     """Group texts by their subjects, in any of the model's languages: cluster, its name, line or id, and text.
 
-    Rows stand in the order of the texts. A text that belongs to no cluster has none. The list of all clusters, with
+    Rows keep the order of the texts. A text in no cluster has no number and no name. The list of all clusters, with
     the text nearest to the centre of each, goes to standard error.
     """
     from xsent.encoder import SentenceEncoder
@@ -272,7 +269,7 @@ def _of_both(name: str | None) -> list[str | None]:
 
 
 def _lines_with_text(texts: Sequence[str], *, unify: bool) -> list[int]:
-    """Numbers of the lines that are not empty; `unify` leaves out lines that equal an earlier one."""
+    """Numbers of the lines that are not empty; `unify` skips lines that equal an earlier one."""
     first: dict[str, int] = {}
     return [row for row, text in enumerate(texts) if text.strip() and (first.setdefault(text, row) == row or not unify)]
 

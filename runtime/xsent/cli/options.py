@@ -1,4 +1,4 @@
-"""What commands share: arguments and options, so that they mean the same everywhere, and how errors are reported."""
+"""Arguments and options that commands share, and how their errors are reported."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,12 +8,13 @@ from typer.core import TyperCommand, TyperGroup
 
 from xsent.cli.terminal import one_line_errors
 
+LINES = "One text per line; .gz and .xz too; - reads standard input."
 CONTEXT = {"help_option_names": ["-h", "--help"]}  # of a program; its commands have them too
 
 # The choices are repeated here because the modules that define them import NumPy, which a help text does not need.
 PrecisionOption = Annotated[
     Literal["float32", "float16", "int8", "binary"],
-    typer.Option(help="Form of the numbers; binary: one bit for the sign of each, eight in a byte."),
+    typer.Option(help="Form of the numbers; binary: one bit for the sign of each, eight per byte."),
 ]
 MarginOption = Annotated[
     Literal["ratio", "distance", "absolute"],
@@ -44,8 +45,8 @@ CleanOption = Annotated[
     bool,
     typer.Option(
         "--clean",
-        help="Take off what mails, chats, logs and scans add before a text is encoded: marks of quotations, times, "
-        "tags, Markdown, addresses, emoji, broken encodings.",
+        help="Strip e-mail, chat, log and OCR noise before encoding: quote markers, timestamps, tags, Markdown, URLs, "
+        "emoji and mojibake.",
     ),
 ]
 # The options of commands whose results are rows: what is read (ColumnOption or PairColumnsOption, IdOption), and what
@@ -66,14 +67,14 @@ RowsOption = Annotated[
 ]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per row.")]
 VectorsOption = Annotated[
-    Path | None, typer.Option(help="Vectors of the texts by xsent encode; default: they are made.")
+    Path | None, typer.Option(help="Vectors of the texts by xsent encode; default: encode the texts.")
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-WordsOption = Annotated[bool, typer.Option(help="Let texts with words of the query come first.")]
-LeastOption = Annotated[float | None, typer.Option(help="The lowest score of what is printed; default: any.")]
+WordsOption = Annotated[bool, typer.Option(help="Rank texts that share words with the query higher.")]
+LeastOption = Annotated[float | None, typer.Option(help="Lowest score to print; default: any.")]
 
 
 class Program(TyperGroup):
@@ -86,7 +87,7 @@ class Program(TyperGroup):
 
 
 class QueryCommand(TyperCommand):
-    """A command with a QUERY: where one that begins with "-" is taken for an option, the error says how to give it."""
+    """A command with a QUERY; if a query that starts with a dash is taken for an option, the error shows what to do."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
         """Parse the arguments."""
@@ -94,7 +95,7 @@ class QueryCommand(TyperCommand):
             return super().parse_args(ctx, args)
         except Exception as error:
             if getattr(error, "option_name", None):  # of click's NoSuchOption
-                error.message += ". A query that begins with - stands after --, as in -- QUERY."  # type: ignore[attr-defined]
+                error.message += ". Put -- before a query that starts with a dash: -- QUERY"  # type: ignore[attr-defined]
             raise
 
 

@@ -22,7 +22,7 @@ _JSON_COLUMNS: dict[str, type] = {"score": float, "line": int, "id": str, "text"
 
 
 def index(
-    file: Annotated[str, typer.Argument(help="One text a line; .gz and .xz too; - reads standard input.")],
+    file: Annotated[str, typer.Argument(help=options.LINES)],
     index: Annotated[Path, typer.Argument(help="The folder to make, or with --add to add to.")],
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
@@ -39,7 +39,7 @@ def index(
     threads: options.ThreadsOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing index; discard a stopped job.")] = False,
 ) -> None:
-    """Index a file, one text a line, or a column of a table, for `xsent search`.
+    """Index a file, one text per line, or a column of a table, for `xsent search`.
 
     Texts without a letter or digit are never found.
     """
@@ -70,7 +70,9 @@ def search(
     query: Annotated[
         str | None, typer.Argument(help="A text, in any language of the model; - for --queries -.")
     ] = None,
-    queries: Annotated[str | None, typer.Option(help="A file of queries, one a line; - reads standard input.")] = None,
+    queries: Annotated[
+        str | None, typer.Option(help="A file of queries, one per line; - reads standard input.")
+    ] = None,
     column: options.ColumnOption = None,
     id: options.IdOption = None,
     k: Annotated[int, typer.Option("--top-k", "-n", "--k", "-k", min=1, help="Number of lines to find.")] = 10,
@@ -115,14 +117,14 @@ def search(
                 place = [hit.line, hit.id or None, hit.text, hit.close] if as_json else [hit.id or hit.line, hit.text]
                 write([*([name] if source else []), hit.score, *place])
         if not name:
-            raise DataError(f"{source}: empty; expected one query a line")
+            raise DataError(f"{source}: empty; expected one query per line")
         if not (source or hits):
             reason = "it has no lines" if least is None else f"no line has a score of {least} or more; lower --least"
             raise DataError(f"{index}: {reason}")
 
 
 def _finder(place: Path, words: bool) -> "Callable[..., list[list[Hit]]]":
-    """What searches an index, of which it says if it is not complete, or a file of vectors."""
+    """The function that searches an index, with a notice if that is incomplete, or a file of vectors."""
     from xsent.files.vectors import FORMATS, open_vectors
     from xsent.search.index import SearchIndex, search_file
 
@@ -131,7 +133,7 @@ def _finder(place: Path, words: bool) -> "Callable[..., list[list[Hit]]]":
     index = SearchIndex(place)
     if index.state.unfinished:
         lines = f"{index.state.lines:,} lines so far"
-        typer.echo(f"{place}: not complete, {lines}; xsent index --resume continues it", err=True)
+        typer.echo(f"{place}: incomplete, {lines}; xsent index --resume continues it", err=True)
     return partial(index.search, words=words)
 
 

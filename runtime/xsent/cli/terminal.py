@@ -40,8 +40,8 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def one_line_errors() -> Iterator[None]:
     """Turn expected failures into one line and an exit code; also a decorator for commands.
 
-    Our own errors, wrong arguments and errors of the system exit with 1, Ctrl-C with 130, after its notes, which say
-    what of the work is kept. Anything else is a bug and keeps its traceback.
+    Our own errors, wrong arguments and errors of the system exit with 1, Ctrl-C with 130, after its notes about
+    the work that is kept. Anything else is a bug and keeps its traceback.
     """
     try:
         yield
@@ -57,7 +57,7 @@ def one_line_errors() -> Iterator[None]:
         reason = error.strerror or str(error)
         _exit(f"{error.filename}: {reason}" if error.filename else reason, FAILED)
     except MemoryError:
-        _exit("there is not enough memory for this; close other programs, or give it less at once", FAILED)
+        _exit("not enough memory for this; close other programs, or process less at once", FAILED)
     except (XsentError, ValueError, TypeError) as error:
         _exit(str(error), FAILED)
 

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
@@ -15,7 +15,7 @@ from xsent.mining.bitext import mine_bitext
 from xsent.mining.margin import Margin
 from xsent.open_model import SupportsEncode
 from xsent.progress import Progress
-from xsent.similarity import NearestSearch, row_cosines
+from xsent.similarity import NearestSearch, nearest, row_cosines
 
 DIRECTIONS = ("xx_en", "en_xx")
 COSINES = ("cosine_english", "cosine_across")
@@ -176,6 +176,12 @@ def retrieve(
     correct, same_text = int((found == right).sum()), int((texts[found] == texts[right]).sum())
     figures = {name: 100 * correct / len(right), f"{name}_candidates": len(texts)}
     return figures if same_text == correct else {**figures, f"{name}_same_text": 100 * same_text / len(right)}
+
+
+def finds_gold(queries: ArrayLike, candidates: ArrayLike, gold: Sequence[int]) -> NDArray[np.bool_]:
+    """Whether the nearest candidate [c, D] of each query [q, D] is the gold one [q], by cosine; the mean is P@1."""
+    found: NDArray[np.bool_] = nearest(queries, candidates)[0][:, 0] == np.asarray(gold)
+    return found
 
 
 def encoded(encoder: SupportsEncode, sentences: Iterable[str]) -> Iterator[tuple[list[str], ArrayLike]]:

@@ -24,7 +24,7 @@ from xsent.files.text import (
 )
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
-_HEAD = 100  # lines from which the form of a CSV is told
+_HEAD = 100  # lines that decide the form of a CSV
 _BATCH = 1024  # rows of Parquet that are held at once
 
 
@@ -42,7 +42,7 @@ def place_of(text: str, number: int) -> str | int:
 
 @dataclass(frozen=True)
 class TextSource:
-    """The texts of a file, read anew by each iteration, from memory that does not grow: its lines, or a column.
+    """Re-iterable texts of a file, its lines or a column, in constant memory.
 
     Iterating raises DataError if the file cannot be read or changes meanwhile, or is a table and no column is named.
     """
@@ -80,12 +80,12 @@ class TextSource:
 
     def empty(self) -> DataError:
         """The error to raise where there are no texts."""
-        what = "one text a line" if self.column is None else "rows of texts"
+        what = "one text per line" if self.column is None else "rows of texts"
         return DataError(f"{source_name(self.path)}: empty; expected {what}")
 
 
 def read_pairs(source: str, columns: str | None, id: str | None, layout: str) -> Iterator[list[str]]:
-    """Yield two texts a row: fields with a tab between, or two columns of a table, as "first,second".
+    """Yield two texts per row: fields with a tab between, or two columns of a table, as "first,second".
 
     With `id` the first text has the id of the row. `layout` names the fields in messages.
     """
@@ -132,7 +132,7 @@ def column_names(source: str | Path) -> list[str]:
 def read_rows(source: str | Path, columns: Sequence[str] | None, *, quotes: bool = True) -> Iterator[list[str]]:
     """Yield the fields of these columns of every row, empty where there are none; for None only the names of all.
 
-    The content says what the file is, plain or compressed: JSON objects, Parquet, or a CSV whose first row names its
+    The content decides what the file is, plain or compressed: JSON objects, Parquet, or a CSV whose first row names its
     columns; `-` is standard input. Without `quotes`, those between tabs are part of the text. Raises DataError with the
     file and the line, or the row.
     """
@@ -181,7 +181,7 @@ def _csv_rows(
                 yield [row[place] for place in places]
             start = reader.line_num + 1
     except csv.Error as error:
-        advice = "a field with quotes stands in quotes, and those inside are doubled"
+        advice = "quote fields that contain quotes, and double the inner quotes"
         raise DataError(f"{source_name(source)}:{start}: not CSV ({error}); {advice}") from error
 
 
@@ -202,8 +202,8 @@ def _csv_form(source: str | Path, head: list[str], quotes: bool) -> dict[str, An
     reader = csv.reader(head, delimiter=delimiter, strict=True)
     try:
         list(reader)
-    except csv.Error:  # as they are written without quoting, where a tab stands in no text
-        if delimiter == "\t" and not (reader.line_num == len(head) == _HEAD):  # else the last field may go on
+    except csv.Error:  # written without quoting, when no text has a tab
+        if delimiter == "\t" and not (reader.line_num == len(head) == _HEAD):  # else the last field may continue
             return raw
     return {"delimiter": delimiter}
 
@@ -216,7 +216,7 @@ def _json_rows(source: str | Path, lines: Iterable[str], columns: Sequence[str] 
         try:
             content = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: not JSON ({error}); expected an object a line") from error
+            raise DataError(f"{where}: not JSON ({error}); expected one object per line") from error
         if not isinstance(content, dict):
             raise DataError(f'{where}: {type(content).__name__}, expected an object such as {{"text": "..."}}')
         if columns is None:
@@ -243,7 +243,7 @@ def _parquet_rows(source: Path, columns: Sequence[str] | None) -> Iterator[list[
 
 
 def _place(source: str | Path, names: list[str], column: str) -> int:
-    """Where a column stands. Raises DataError if it is not there, or twice."""
+    """The place of a column. Raises DataError if it is missing or there twice."""
     if (count := names.count(column)) != 1:
         found = "no column" if not count else f"{count} columns"
         raise DataError(f"{source_name(source)}: {found} {column!r}; its columns: {', '.join(names)}")
@@ -253,7 +253,7 @@ def _place(source: str | Path, names: list[str], column: str) -> int:
 def _field(where: str, column: str, value: object) -> str:
     """A value as text; nothing and NaN are the empty text."""
     if isinstance(value, list | dict | bytes):
-        raise DataError(f"{where}: {column!r} holds a {type(value).__name__}, expected text; name another column")
+        raise DataError(f"{where}: {column!r} is a {type(value).__name__}, expected text; name another column")
     return "" if value is None or value != value else str(value)
 
 

@@ -74,7 +74,9 @@ def raw_lines(source: str | Path) -> Iterator[bytes]:
                     raise DataError(f"{name}: lines end in bare carriage returns; convert them to line feeds")
                 yield line if number > 1 else line.removeprefix(_BOM)
     except _DAMAGED as error:
-        raise DataError(f"{name}: damaged or not compressed as its name says ({error}); compress it again") from error
+        raise DataError(
+            f"{name}: damaged, or not compressed as its name suggests ({error}); compress it again"
+        ) from error
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror}); expected a text file") from error
 

@@ -255,7 +255,7 @@ def check_format(name: str, precision: str) -> None:
     if Path(name).suffix not in FORMATS:  # a name that is only a suffix has none
         raise ValueError(f"{name or '.'}: expected a name that ends in {' or '.join(FORMATS)}")
     if name.endswith(".f32") and precision != "float32":
-        raise ValueError(f"{name}: .f32 holds float32, not {precision}; give a name that ends in .npy")
+        raise ValueError(f"{name}: .f32 holds float32, not {precision}; use a name that ends in .npy")
     if name.endswith(".parquet"):
         import_pyarrow()
 

@@ -210,7 +210,7 @@ class SearchIndex:
         for first in range(0, self.state.rows, BLOCK):
             for row, passage in self._passages(first, min(BLOCK, self.state.rows - first)).items():
                 yield passage, self._vectors.stored(row)
-            self._vectors.let_go()
+            self._vectors.release_pages()
 
     def documents(self) -> dict[str, str]:
         """Names and stamps of the documents from `update_index`; an incomplete one has an empty stamp."""
@@ -242,7 +242,7 @@ class SearchIndex:
             if rarity and hits:
                 hits = self._join(query, vector, near, rarity)
             found.append([self._hit(row, score) for row, score in list(hits.items())[:k] if score >= least])
-        self._vectors.let_go()
+        self._vectors.release_pages()
         return found
 
     def _join(

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
+from xsent.similarity import release_pages
 
 VECTORS = "vectors.f16"  # name of the file
 
 STORED = np.dtype("<f2")
 BLOCK = 2048  # rows read at once
-_TAKEN = 128  # rows read at once that do not lie together
+_TAKEN = 128  # rows read at once that are not adjacent
 
 _TWO = 0x4000  # this bit is set in every float16 that is 2 or more, infinite or NaN; a vector of length 1 has none
 _TINY = np.finfo(np.float32).tiny
@@ -41,7 +42,7 @@ class Float16Rows:
             self._check_length()
             stored = self._rows[first : first + BLOCK]
             yield self._normalized(stored, wide[: len(stored)])
-            self.let_go()
+            release_pages(self._rows)
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some rows [r, D]."""
@@ -49,7 +50,7 @@ class Float16Rows:
         wide = np.empty((len(rows), self._rows.shape[1]), np.float32)
         for first in range(0, len(rows), _TAKEN):
             if first:  # the system maps some pages around each one that is read
-                self.let_go()
+                release_pages(self._rows)
             stored = self._rows[rows[first : first + _TAKEN]]
             self._normalized(stored, wide[first : first + len(stored)])
         return wide
@@ -60,9 +61,9 @@ class Float16Rows:
         stored: NDArray[np.float16] = self._rows[row].copy()
         return stored
 
-    def let_go(self) -> None:
-        """Free the pages that were read; otherwise they count as ours until memory is short."""
-        self._map.madvise(mmap.MADV_DONTNEED)
+    def release_pages(self) -> None:
+        """Release the pages that were read, see `xsent.similarity.release_pages`."""
+        release_pages(self._rows)
 
     def _check_length(self) -> None:
         """Raises DataError if the file was cut: the system ends a process that reads what is no longer there."""

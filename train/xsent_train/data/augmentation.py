@@ -1,9 +1,9 @@
-"""Augmented sentences of a batch: words swapped within and between pairs, and the spellings of people who type.
+"""Augmented sentences of a batch: words swapped within and between pairs, and spellings of people who type.
 
-A copy of a pair with words swapped, in both languages alike, has nearly the same words and another meaning. "The nurse
-called the teacher" and its translation become "The teacher called the nurse" and the translation of that; "born in
-1989" becomes "born in 1998" where another pair of the batch says so. Next to the pair that it was made from, such a
-pair is the hardest of negatives, and nobody has to write it. Translations have similar token rows.
+A copy of a pair with words swapped in both languages has nearly the same words but another meaning. "The nurse called
+the teacher" and its translation become "The teacher called the nurse" and the translation of that; "born in 1989"
+becomes "born in 1998" if another pair of the batch has that year. Next to the original pair, such a copy is the hardest
+possible negative, and nobody has to write it. Translations are found by their similar token rows.
 
 Another spelling, without accents, with ae for ä, or with typing errors, keeps the meaning.
 """
@@ -29,37 +29,37 @@ Sides = tuple[Tokens, Tokens]
 Pieces = NDArray[np.int64]
 Pair = tuple[Pieces, Pieces]
 Vectors = NDArray[np.float32]
-Word = tuple[int, int]  # where it begins and ends among the pieces of its sentence
+Word = tuple[int, int]  # start and end among the pieces of its sentence
 
-COMMON = 2e-3  # share of all text from which on a piece is an article or the like
-TRANSLATED = 0.6  # cosine of a word and its translation, at least; below, chance meets too
-# Cosines of two words that may be swapped: below they are words of different kinds, above they are nearly synonyms, as
-# a word and its plural are.
+COMMON = 2e-3  # a piece with a larger share of all text is an article or the like
+TRANSLATED = 0.6  # minimum cosine of a word and its translation; chance reaches lower values too
+# Bounds for the cosine of two words to swap: below, they are words of different kinds; above, nearly synonyms, like a
+# word and its plural.
 ALIKE, SAME = 0.1, 0.7
-JOINING = "▁and", "▁or", ",", "/"  # between the words of a list, whose order says nothing
-LIST = 3  # pieces between two words of a list, at most
-NUMBERS = 1 / 3  # of the copies, with the number of another pair
-COUNTED = (  # English words for numbers, days and months; none that often means something else
+JOINING = "▁and", "▁or", ",", "/"  # between the words of a list, whose order has no meaning
+LIST = 3  # maximum number of pieces between two words of a list
+NUMBERS = 1 / 3  # share of the copies that get the number of another pair
+COUNTED = (  # English words for numbers, days and months that seldom mean something else
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
     "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million first third fourth fifth "
     "sixth seventh eighth ninth tenth monday tuesday wednesday thursday friday saturday sunday january february april "
     "june july august september october november december"
 )
-WORD = re.compile(r"[^\W\d_\u3040-\u9fff\uac00-\ud7af]{4,}")  # in scripts whose letters are typed one by one
+WORD = re.compile(r"[^\W\d_\u3040-\u9fff\uac00-\ud7af]{4,}")  # in scripts that are typed letter by letter
 WORDS_PER_ERROR = 8
-ALL = -1  # the language of a number that is written alike in all
+ALL = -1  # in place of a language: for numbers written the same way in all
 
 
 class Copy(NamedTuple):
     """A changed copy of a pair."""
 
-    number: int  # of the pair in its batch
+    number: int  # of the original pair in its batch
     english: Pieces
     translation: Pieces
 
 
 class Aligned(NamedTuple):
-    """The words of a pair and their translations: word n of one side translates word n of the other."""
+    """The aligned words of a pair: word n of one side is the translation of word n of the other."""
 
     english: list[Word]
     translation: list[Word]
@@ -70,7 +70,7 @@ class Aligned(NamedTuple):
 class Swap(NamedTuple):
     """Two words of a sentence that may be swapped, and their translations."""
 
-    likeness: float  # their cosine: words that are alike fit into each other's places
+    likeness: float  # their cosine; similar words fit into each other's places
     english: tuple[Word, Word]
     translation: tuple[Word, Word]
 
@@ -82,14 +82,14 @@ class Number(NamedTuple):
     words: tuple[Word, Word]
     written: tuple[Pieces, Pieces]
     vector: Vectors  # [D]
-    language: int  # in which the other side is; none where both write the number alike
+    language: int  # of the translation; `ALL` if both sides write the number the same way
 
 
 class Swaps:
-    """Finds words that can change places, and makes copies of pairs with them swapped."""
+    """Finds words that can be swapped, and copies pairs with these words swapped."""
 
     def __init__(self, table: Tensor, processor: spm.SentencePieceProcessor) -> None:
-        """Tell translations by a trained table [V, D], of the pieces of a SentencePiece model."""
+        """Recognise translations by a trained table [V, D] for the pieces of a SentencePiece model."""
         self._rows: Vectors = F.normalize(table.float() - table.float().mean(dim=0), dim=1).numpy()
         pieces = range(len(processor))
         self._begins = np.array([processor.id_to_piece(piece).startswith("▁") for piece in pieces])
@@ -100,35 +100,35 @@ class Swaps:
         self._joining = [processor.piece_to_id(piece) for piece in JOINING]
         self._counted = {tuple(ids) for ids in processor.encode(COUNTED.split())}
 
-    def replace_last(self, sides: Sides, languages: Pieces, most: int) -> tuple[Sides, Tensor]:
-        """Replace up to `most` pairs at the end of a batch by copies of others with words swapped.
+    def replace_last(self, sides: Sides, languages: Pieces, limit: int) -> tuple[Sides, Tensor]:
+        """Replace up to `limit` pairs at the end of a batch by copies of others with words swapped.
 
-        `languages` are numbers of those of the translations [b]. Gives the pairs and the numbers of those that were
-        copied [s]: the ones whose words are most alike; fewer than `most` where fewer have words that can be swapped.
+        `languages` are the numbers of the translations' languages [b]. Returns the pairs, and the numbers of the copied
+        ones [s]: those whose words are most similar, or fewer than `limit` if not enough pairs have words to swap.
         """
         english, translation = (np.split(side.ids.numpy(), side.offsets[1:].numpy()) for side in sides)
-        pairs = list(zip(english, translation, strict=True))[: len(english) - most]
+        pairs = list(zip(english, translation, strict=True))[: len(english) - limit]
         aligned = [self.align(*pair) for pair in pairs]
         numbers = self._numbers(pairs, aligned, languages)
-        copies = [*exchanged(pairs, numbers)[: int(NUMBERS * most)], *self._within(pairs, aligned)][:most]
+        copies = [*exchanged(pairs, numbers)[: int(NUMBERS * limit)], *self._within(pairs, aligned)][:limit]
         for place, copy in enumerate(copies, len(english) - len(copies)):
             english[place], translation[place] = copy.english, copy.translation
         return (_tokens(english), _tokens(translation)), torch.tensor([copy.number for copy in copies]).long()
 
     def align(self, english: Pieces, translation: Pieces) -> Aligned:
-        """The words of a pair that are nearest to each other, either seen from the other."""
-        ours, theirs = self._words(english), self._words(translation)
-        if not ours or not theirs:
+        """The words of a pair that are each other's nearest neighbours."""
+        words, translated = self._words(english), self._words(translation)
+        if not words or not translated:
             return Aligned([], [], self._rows[:0], self._rows[:0])
-        own, other = self._vectors(english, ours), self._vectors(translation, theirs)
+        own, other = self._vectors(english, words), self._vectors(translation, translated)
         cosines = own @ other.T
         nearest, back = cosines.argmax(axis=1), cosines.argmax(axis=0)
-        known = ((back[nearest] == np.arange(len(ours))) & (cosines.max(axis=1) > TRANSLATED)).nonzero()[0]
+        known = ((back[nearest] == np.arange(len(words))) & (cosines.max(axis=1) > TRANSLATED)).nonzero()[0]
         there = nearest[known]
-        return Aligned([ours[i] for i in known], [theirs[i] for i in there], own[known], other[there])
+        return Aligned([words[i] for i in known], [translated[i] for i in there], own[known], other[there])
 
     def find(self, english: Pieces, words: Aligned) -> Swap | None:
-        """The two words of a pair that are most alike, of those that do not say the same and stand in no list."""
+        """The two most similar words of a pair, except for near-synonyms and words of a list."""
         alike = words.own @ words.own.T
         alike_in_both = np.maximum(alike, words.other @ words.other.T)
         return max(
@@ -147,7 +147,7 @@ class Swaps:
         )
 
     def _within(self, pairs: Sequence[Pair], aligned: Sequence[Aligned]) -> list[Copy]:
-        """Copies in which two words have changed places, the most similar words first."""
+        """Copies with two words swapped, the most similar words first."""
         found = ((n, self.find(pair[0], words)) for n, (pair, words) in enumerate(zip(pairs, aligned, strict=True)))
         alike = sorted(((swap, number) for number, swap in found if swap), reverse=True)
         return [
@@ -158,16 +158,16 @@ class Swaps:
         """The first number of each pair that has one, in digits or in words."""
         found = []
         for pair, ((english, translation), words) in enumerate(zip(pairs, aligned, strict=True)):
-            for ours, theirs, vector in zip(words.english, words.translation, words.own, strict=True):
-                written = english[slice(*ours)], translation[slice(*theirs)]
+            for word, other, vector in zip(words.english, words.translation, words.own, strict=True):
+                written = english[slice(*word)], translation[slice(*other)]
                 if self._digits[written[0]].any() or tuple(written[0].tolist()) in self._counted:
                     language = ALL if np.array_equal(*written) else int(languages[pair])
-                    found.append(Number(pair, (ours, theirs), written, vector, language))
+                    found.append(Number(pair, (word, other), written, vector, language))
                     break
         return found
 
     def _words(self, pieces: Pieces) -> list[Word]:
-        """The words of a sentence without the signs after them, but for the most common ones."""
+        """The words of a sentence, without punctuation after them and without the most common words."""
         starts = self._begins[pieces].nonzero()[0].tolist()
         spans = (
             (start, start + int(self._letters[pieces[start:end]].nonzero()[0].max(initial=-1)) + 1)
@@ -181,7 +181,7 @@ class Swaps:
         return vectors
 
     def _in_list(self, between: Pieces) -> bool:
-        """Whether the pieces between two words say that these may change places, or there are none."""
+        """Whether the pieces between two words, if any, show that these are in a list."""
         return not len(between) or (len(between) <= LIST and bool(np.isin(between, self._joining).any()))
 
 
@@ -210,13 +210,13 @@ def equal(items: Sequence[Hashable]) -> NDArray[np.bool_]:
 
 
 def swapped(pieces: Pieces, one: Word, other: Word) -> Pieces:
-    """A sentence in which two words have changed places."""
+    """A sentence with two words swapped."""
     (a, b), (c, d) = sorted((one, other))
     return np.concatenate([pieces[:a], pieces[c:d], pieces[b:c], pieces[a:b], pieces[d:]])
 
 
 def replaced(pieces: Pieces, word: Word, other: Pieces) -> Pieces:
-    """A sentence with another word in the place of one."""
+    """A sentence with one word replaced."""
     return np.concatenate([pieces[: word[0]], other, pieces[word[1] :]])
 
 
@@ -226,11 +226,11 @@ def _tokens(sentences: list[Pieces]) -> Tokens:
 
 @dataclass(frozen=True)
 class Spellings:
-    """Spells some of the sentences of a batch in another way."""
+    """Changes the spelling of some of the sentences of a batch."""
 
     processor: spm.SentencePieceProcessor
     share: float  # of the sentences
-    most: int  # tokens of a sentence
+    max_tokens: int  # of a sentence
 
     def respell(self, tokens: Tokens, seed: list[int]) -> Tokens:
         """The batch with its respelled sentences, a function of the seed."""
@@ -238,12 +238,12 @@ class Spellings:
         sentences = [sentence.tolist() for sentence in torch.split(tokens.ids, tokens.lengths.tolist())]
         for number in np.flatnonzero(rng.random(len(sentences)) < self.share).tolist():
             text = other_spelling(self.processor.decode(sentences[number]), rng)
-            sentences[number] = self.processor.encode(text)[: self.most] or sentences[number]
+            sentences[number] = self.processor.encode(text)[: self.max_tokens] or sentences[number]
         return to_tokens(sentences)
 
 
 def other_spelling(text: str, rng: np.random.Generator) -> str:
-    """A text without its accents, with its umlauts as two letters, or with typing errors: each way equally often."""
+    """A text without accents, with umlauts as two letters, or with typing errors, each equally often."""
     spelled = dict.fromkeys([without_accents(text), without_accents(text.translate(SPELLED))])
     ways = [other for other in spelled if other != text]
     chosen = rng.integers(len(ways) + 1)
@@ -251,7 +251,7 @@ def other_spelling(text: str, rng: np.random.Generator) -> str:
 
 
 def mistype(text: str, rng: np.random.Generator) -> str:
-    """A text in which a word of every eight has a letter too few, doubled, changed, or in the place of the next."""
+    """A text in which one word of every eight has a letter missing, doubled, changed, or swapped with the next."""
     words = list(WORD.finditer(text))
     count = -(-len(words) // WORDS_PER_ERROR)
     for number in sorted(rng.choice(len(words), count, replace=False).tolist(), reverse=True) if words else ():

@@ -17,10 +17,10 @@ from lightning_fabric.utilities import move_data_to_device
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader
-from tqdm import tqdm
 
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file, sweep
+from xsent.progress import Progress
 from xsent_train.checkpoint import read_about
 from xsent_train.data.augmentation import Spellings, Swaps
 from xsent_train.data.corpus import Corpus, Pair, without_translation
@@ -50,18 +50,18 @@ DIM = 128  # numbers of a vector that are compared, the first
 
 
 class Batch(NamedTuple):
-    """One step's pairs."""
+    """The pairs of one step, and other text."""
 
-    hiding: MaskedPairs  # English and translation, whole and with pieces hidden
+    hiding: MaskedPairs  # English and translation, whole and with hidden pieces
     group: Tensor  # identity of each English sentence, over the devices of all ranks [B]
-    teacher: Tensor | None = None  # the teacher's vectors of this rank's pairs, but for the copies [b - s, Dt]
-    queue: Tensor | None = None  # the teacher's vectors of earlier batches [Q, Dt], the latest last
+    teacher: Tensor | None = None  # the teacher's vectors of this rank's pairs, without the copies [b - s, Dt]
+    queue: Tensor | None = None  # the teacher's vectors of earlier batches, the latest last [Q, Dt]
     copied: Tensor | None = None  # the last s pairs are copies of these, with words swapped [s]
     scored: ScoredBatch | None = None
     asked: Asked | None = None
 
     def to(self, device: torch.device) -> "Batch":
-        """The same on another device."""
+        """The batch on another device."""
         return Batch(*move_data_to_device(tuple(self), device))
 
 
@@ -70,24 +70,24 @@ class Batches:
     """All batches of a stage; batch number i is a pure function of recipe, store and i."""
 
     store: Store
-    shares: NDArray[np.float64]  # of the store's cells in what is drawn
+    shares: NDArray[np.float64]  # of the store's cells
     stage: StageConfig
     _: KW_ONLY
     seed: int
     maskable: Tensor  # which pieces may be hidden [V]
-    max_length: int  # tokens of a joined pair, at most
+    max_length: int  # maximum tokens of a joined pair
     clusters: NDArray[np.uint16] | None = None  # a number for each pair, for `order = "cluster"`
     teacher: TeacherVectors | None = None
     swaps: Swaps | None = None
     spellings: Spellings | None = None
     scored: ScoredBatches | None = None
     asked: PassageBatches | None = None
-    rank: tuple[int, int] = (0, 1)  # this process, which reads its part of every batch, and the number of all
-    readers: int = 0  # processes that read batches; 0 is a thread of this one
+    rank: tuple[int, int] = (0, 1)  # this process, which reads its part of every batch, and their number
+    readers: int = 0  # processes that read batches; 0: a thread of this one
     _cuts: dict[int, Rows] = field(default_factory=dict, init=False)  # the batches of the latest windows
 
     def since(self, step: int) -> Iterator[Batch]:
-        """The batches of the steps from `step` to the last of the stage."""
+        """The batches from `step` to the end of the stage."""
         steps = range(step, self.stage.steps)
         if not self.readers:
             return ahead(self[now] for now in steps)
@@ -97,7 +97,7 @@ class Batches:
                 sampler=steps,
                 batch_size=None,
                 num_workers=self.readers,
-                collate_fn=lambda batch: batch,  # a step's pairs are one already
+                collate_fn=lambda batch: batch,  # a step's pairs are already a batch
                 worker_init_fn=ignore_interruption,
                 multiprocessing_context="fork",
             )
@@ -105,10 +105,10 @@ class Batches:
 
     def drawn(self) -> Rows:
         """All pairs that the stage will draw, each once, in order."""
-        seen = np.zeros(len(self.store), np.bool_)
+        drawn = np.zeros(len(self.store), np.bool_)
         for window in range((self.stage.steps - 1) // self.stage.window + 1):
-            seen[self._window(window)] = True
-        return seen.nonzero()[0]
+            drawn[self._window(window)] = True
+        return drawn.nonzero()[0]
 
     def _window(self, window: int) -> Rows:
         """The pairs of a window, in random order."""
@@ -144,8 +144,8 @@ class Batches:
         self.store.release_pages()
         copied = None
         if self.swaps is not None:
-            languages, most = self.store.languages[here].astype(np.int64), round(stage.swapped * len(pairs))
-            sides, copied = self.swaps.replace_last(sides, languages, most)
+            languages, limit = self.store.languages[here].astype(np.int64), round(stage.swapped * len(pairs))
+            sides, copied = self.swaps.replace_last(sides, languages, limit)
             here = here[: len(here) - len(copied)]
             group[len(here) :] = ~group[copied]
         if self.spellings is not None:
@@ -165,7 +165,7 @@ class Batches:
         return Batch(hiding, group, vectors, queue, copied, scored, asked)
 
     def _queue(self, step: int, teacher: TeacherVectors) -> Tensor | None:
-        """The content of a first-in-first-out queue before a step: a function of the step, so it needs no saving."""
+        """The content of a first-in-first-out queue before a step: a function of the step, so it is never saved."""
         if self.stage.objectives.contrastive_distil is None:
             return None
         earlier = map(self._pairs, range(earliest_step(self.stage, step), step))
@@ -174,13 +174,13 @@ class Batches:
 
 
 def earliest_step(stage: StageConfig, step: int) -> int:
-    """The first step whose pairs are needed at a step: its own, or where its queue begins."""
+    """The first step whose pairs are needed at a step: the step itself, or the start of its queue."""
     co = stage.objectives.contrastive_distil
     return max(0, step - -(-co.queue // stage.batch_size)) if co else step
 
 
 def ahead(items: Iterable[T]) -> Iterator[T]:
-    """The same items, each prepared in a thread while the one before is used."""
+    """Yields the items; each is prepared in a thread while the previous one is in use."""
     iterator = iter(items)
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, iterator, None)
@@ -190,7 +190,7 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
 
 
 def ignore_interruption(_: int) -> None:
-    """Leave Ctrl-C, which reaches every process of a terminal, to the training itself."""
+    """Ignore Ctrl-C, which reaches every process of a terminal: the training handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -210,16 +210,17 @@ class TrainingData:
         prepared: Path | None = None,
         vocabulary: Path | None = None,
     ) -> None:
-        """Prepare the data of files of pairs for a training in the folder `run`. Raises DataError if it cannot be used.
+        """Prepare the data from files of pairs for a training in the folder `run`.
 
         There may also be files of scored pairs, and of queries with passages.
-        Vocabulary, held-out pairs and store lie in `prepared`, which runs may share, or else in the run's own folder.
-        A SentencePiece model, `vocabulary`, is used as it is; None trains one.
+        Vocabulary, held-out pairs and store are in `prepared`, which runs may share, or else in the run's own folder.
+        `vocabulary`, a SentencePiece model, is used unchanged; None trains one. Raises DataError if the data cannot be
+        used.
         """
         self._recipe = recipe
         self._fabric = fabric
         self._run = run
-        # A GPU would wait for a single reader, and leaves the other cores idle.
+        # A GPU would have to wait for a single reader, and it leaves the other cores idle.
         self._readers = threads if fabric.device.type == "cuda" else 0
         self._folder = prepared or run
         self.teacher_folder = self._folder / "teachers"  # where their vectors are kept
@@ -227,7 +228,7 @@ class TrainingData:
             if fabric.is_global_zero:
                 refuse_other_data(run, self._folder, preparation_key(recipe, files, vocabulary))
             self.prepared = prepare(recipe, files, self._folder, threads=threads, vocabulary=vocabulary)
-        run.mkdir(parents=True, exist_ok=True)  # the prepared data may lie elsewhere
+        run.mkdir(parents=True, exist_ok=True)  # the prepared data may be elsewhere
         corpus = recipe.corpus
         self.store = store = self.prepared.store
         self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
@@ -255,9 +256,9 @@ class TrainingData:
         table: Tensor | None,
         resumed: bool,
     ) -> Batches:
-        """The batches of a stage, cut along the clusters that its encoder finds at its start if it wants that.
+        """The batches of a stage; on request, along the clusters that its encoder finds at the start.
 
-        `table` is the token table that the stage starts from; it tells which words translate each other.
+        `table` is the token table that the stage starts from; it shows which words translate each other.
         """
         with self._fabric.rank_zero_first():
             clusters = self._clusters(number, stage, encoder, resumed=resumed)
@@ -267,14 +268,14 @@ class TrainingData:
         return replace(draw, teacher=teacher, clusters=clusters, swaps=swaps, spellings=spellings)
 
     def teacher_vectors(self, number: int, stage: StageConfig, teacher: Teaches) -> TeacherVectors:
-        """A teacher's vectors of the pairs of a stage; kept on disk."""
-        # The first rank makes it; the others find it there.
+        """A teacher's vectors of the pairs of a stage, kept on disk."""
+        # The first rank computes them; the others then read them.
         with self._fabric.rank_zero_first():
             needed = self.draw(number, stage).drawn()
             return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=self.store.key)
 
     def scored_batches(self, number: int, stage: StageConfig, teacher: Teaches | None) -> ScoredBatches | None:
-        """The scored pairs of a stage, if it learns from any; with a teacher's vectors, kept on disk."""
+        """The scored pairs of a stage, if it uses any; with a teacher's vectors, kept on disk."""
         wanted, store = stage.objectives.similarity, self.scored
         if wanted is None or store is None:
             return None
@@ -295,12 +296,12 @@ class TrainingData:
         settings: PassagesConfig | None,
         table: Tensor | None,
     ) -> PassageBatches | None:
-        """The queries of a stage, if it asks any; with a teacher's vectors of them, kept on disk."""
+        """The queries of a stage, if it uses any; with a teacher's vectors of them, kept on disk."""
         wanted, store = stage.objectives.retrieve, self.passages
         if wanted is None or store is None or settings is None:
             return None
-        found = Versions(store), settings, wanted, self._seed(number), stage.max_tokens, table, self._rank
-        batches = PassageBatches(store, *found)
+        arguments = Versions(store), settings, wanted, self._seed(number), stage.max_tokens, table, self._rank
+        batches = PassageBatches(store, *arguments)
         if teacher is not None:
             needed = np.concatenate([batches.rows(step)[0] for step in range(stage.steps)])
             pairs = queries(kept_pairs(self._passages, self.prepared.tokenizer))
@@ -314,7 +315,7 @@ class TrainingData:
             return teacher_vectors(teacher, pairs, np.unique(needed), self.teacher_folder / kind, key=store.key)
 
     def text(self, numbers: NDArray[np.int64]) -> Iterator[Pair]:
-        """Those pairs of the store that have the given numbers, which are sorted; reads the corpus no further."""
+        """The text of the pairs of the store with these sorted numbers; stops reading the corpus after the last."""
         return chosen_pairs(self._kept(), numbers)
 
     def sample(self, count: int) -> NDArray[np.int64]:
@@ -362,7 +363,7 @@ class TrainingData:
     def _clusters(
         self, number: int, stage: StageConfig, encoder: Encoder, *, resumed: bool
     ) -> NDArray[np.uint16] | None:
-        """The cluster of each pair, as the encoder sees them at the start of the stage; kept for a resume."""
+        """The cluster of each pair, by the encoder at the start of the stage; kept on disk to resume from."""
         if stage.order != "cluster" or not stage.steps:
             return None
         path = self._run / f"clusters-{stage.name}.u16"
@@ -375,7 +376,7 @@ class TrainingData:
 
 
 def refuse_other_data(run: Path, prepared: Path, key: str) -> None:
-    """Sweep up after killed runs. Raises DataError if the run would overwrite what was made of other data."""
+    """Clean up after killed runs. Raises DataError if the run would overwrite results from other data."""
     sweep(run)
     sweep(run / "checkpoints")
     for folder in sorted(run.glob("checkpoints/*")):
@@ -387,7 +388,7 @@ def refuse_other_data(run: Path, prepared: Path, key: str) -> None:
 
 @torch.inference_mode()
 def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, seed: int) -> Iterator[NDArray[np.uint16]]:
-    """The cluster of every pair of a store, chunk after chunk; 0 for those that are never drawn."""
+    """Yields the cluster of every pair of a store, in chunks; 0 for pairs that are never drawn."""
     rng = np.random.default_rng((seed, 3))
     drawn = np.sort(store.pairs(np.arange(store.cell_starts[-1])))
     sample = np.unique(drawn[rng.integers(len(drawn), size=SAMPLE_PER_CLUSTER * clusters)])
@@ -397,18 +398,20 @@ def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, seed: int) -
     vectors = F.normalize(vectors - common, dim=1)
     first = rng.choice(len(sample), min(clusters, len(sample)), replace=False)
     centroids = vectors[torch.from_numpy(first)]
-    for _ in range(ITERATIONS):  # to the direction of the mean of each cluster; an empty one stays where it is
+    for _ in range(ITERATIONS):  # move to the direction of the mean of each cluster; empty ones stay
         assigned = nearest_centroid(vectors, centroids)
         sums = torch.zeros_like(centroids).index_add_(0, assigned, vectors)
         empty = torch.bincount(assigned, minlength=len(centroids)) == 0
         centroids = F.normalize(torch.where(empty[:, None], centroids, sums), dim=1)
     centroids = chained(centroids)
-    for start in tqdm(range(0, len(store), CHUNK), desc="clusters", unit="chunk", disable=None):
-        numbers = np.zeros(min(CHUNK, len(store) - start), np.uint16)
-        rows = drawn[slice(*np.searchsorted(drawn, [start, start + CHUNK]))]
-        found = nearest_centroid(english_means(store, encoder, rows) - common, centroids)
-        numbers[rows - start] = found.cpu().numpy()
-        yield numbers
+    with Progress("pairs in clusters", len(store)) as progress:
+        for start in range(0, len(store), CHUNK):
+            numbers = np.zeros(min(CHUNK, len(store) - start), np.uint16)
+            rows = drawn[slice(*np.searchsorted(drawn, [start, start + CHUNK]))]
+            found = nearest_centroid(english_means(store, encoder, rows) - common, centroids)
+            numbers[rows - start] = found.cpu().numpy()
+            yield numbers
+            progress.advance(len(numbers))
     logger.info("%d pairs in %d clusters", len(drawn), len(centroids))
 
 
@@ -424,7 +427,7 @@ def nearest_centroid(vectors: Tensor, centroids: Tensor) -> Tensor:
 
 
 def chained(centroids: Tensor) -> Tensor:
-    """The centroids in the order of a walk to the nearest one that was not visited yet."""
+    """Order the centroids as a walk that always continues at the nearest one not visited yet."""
     similar = centroids @ centroids.T
     path = [0]
     for _ in range(len(centroids) - 1):

@@ -1,7 +1,7 @@
-"""Text to train on, read as a stream: pairs, and how the lines of any kind of text are read.
+"""Text to train on, read as a stream: pairs, and the reader for lines of any kind of text.
 
-One pair a line, UTF-8, tab-separated, no header: source, language, English, translation. A line without a translation
-is text for a teacher of meaning: source and English, or source, language and a sentence in it. Plain, `.gz` or `.xz`.
+One pair per line, UTF-8, tab-separated, no header: source, language, English, translation. A line without translation
+is text to learn from a teacher: source and English, or source, language and a sentence in it. Plain, `.gz` or `.xz`.
 Other kinds of text are scored pairs (`scored.py`) and queries with passages (`passages.py`).
 """
 
@@ -22,16 +22,16 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 ENGLISH = "en"
-ALONE = " alone"  # after the language in the name of a cell whose sentences have no translation
-REPORTED_LINES = 5  # bad lines named one by one before only their number is given
+ALONE = " alone"  # suffix of the language in the name of a cell of sentences without translation
+REPORTED_LINES = 5  # bad lines to report one by one; of the others only the number
 
 
 class Line(Protocol):
-    """What all kinds of text have in common: two texts, of a language."""
+    """What all kinds of text have in common: two texts in a language."""
 
     @property
     def source(self) -> str:
-        """Where it comes from."""
+        """The source of the text."""
         ...
 
     @property
@@ -41,7 +41,7 @@ class Line(Protocol):
 
     @property
     def texts(self) -> tuple[str, str]:
-        """The two texts that a store keeps; the second is empty where there is one only."""
+        """The two texts that a store keeps; the second is empty if there is only one."""
         ...
 
     @property
@@ -51,12 +51,12 @@ class Line(Protocol):
 
     @property
     def digest(self) -> int:
-        """The hash of what is the same in every language."""
+        """A hash of what is the same in every language."""
         ...
 
     @property
     def score(self) -> float | None:
-        """How alike people find the two texts, where they were asked."""
+        """How similar the two texts are according to people, if known."""
         ...
 
 
@@ -64,7 +64,7 @@ L = TypeVar("L", bound=Line)
 
 
 class Pair(NamedTuple):
-    """An English sentence and its translation; or a sentence alone, in the first place whatever its language is."""
+    """An English sentence and its translation; or one sentence in any language, in the field `english`."""
 
     source: str
     language: str
@@ -94,7 +94,7 @@ class Pair(NamedTuple):
 
     @property
     def score(self) -> None:
-        """Nobody was asked."""
+        """Pairs have none."""
         return None
 
 
@@ -123,10 +123,10 @@ class Corpus:
 def read(
     files: Iterable[Path], languages: frozenset[str], parse: Callable[[bytes], L | str], what: str, layout: str
 ) -> Iterator[L]:
-    """Read the lines of files; `parse` gives a line, or the reason why it is skipped.
+    """Read the lines of files; `parse` returns a parsed line, or the reason to skip it.
 
-    Bad lines are counted, and the first ones reported. English is kept beside `languages`; no languages keep all.
-    Raises DataError, with `what` a line is and its `layout`, if a file is damaged or has no line that is kept.
+    Bad lines are counted, and the first ones reported. Lines in English and in `languages` are kept; empty `languages`
+    keep all. Raises DataError, which names `what` a line is and its `layout`, if a file is damaged or no line is kept.
     """
     skipped = Counter[str]()
     for path in files:
@@ -155,7 +155,7 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def parse_line(line: bytes) -> Pair | str:
-    """One line of a corpus as a pair, or the reason why it is none."""
+    """Parse a line of a corpus into a pair, or return the reason why it is invalid."""
     fields = split_line(line, 4, 3, 2)
     if isinstance(fields, str):
         return fields
@@ -165,7 +165,7 @@ def parse_line(line: bytes) -> Pair | str:
 
 
 def split_line(line: bytes, *counts: int) -> list[str] | str:
-    """The fields of a line that has one of some numbers of them, or the reason why it is bad."""
+    """The fields of a line, or the reason why it is invalid, such as a number of fields that is not in `counts`."""
     try:
         fields = line.decode("utf-8").rstrip("\r\n").split("\t")
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""Pairs that are not a sentence and its translation in the languages they claim (mao2021, section 4).
+"""Filter pairs that are not a sentence and its translation in the languages they claim (mao2021, section 4).
 
-The rules: both sides are in their languages (by py3langid), their lengths are similar, and no pair comes twice.
+The rules: both sides are in their languages (by py3langid), their lengths are similar, and there are no duplicates.
 docs/train.md shows how to apply other rules with OpusFilter.
 """
 
@@ -15,23 +15,23 @@ from typing import NamedTuple
 from xsent.errors import require_extra
 from xsent_train.data.corpus import ENGLISH, Pair, digest, parse_line
 
-OTHER_LANGUAGE = "other language"  # than those asked for
-NO_CODE = "no language code in the second field"  # most likely columns in another order
+OTHER_LANGUAGE = "other language"  # than the requested ones
+NO_CODE = "no language code in the second field"  # most likely the columns are in another order
 _CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
-LOOKED_AT = 100  # characters of a side that the identifier reads; more cost time and decide nothing
+LOOKED_AT = 100  # characters of a side that the identifier reads; more take time but do not help
 # How many times as probable as the claimed language another may be. Well above 1, because the claim itself is evidence,
-# and most of it where a text is short.
+# and most of the evidence for a short text.
 MAX_ODDS = 5.0
-# The languages that a text may turn out to be in, besides the one it claims. With all that the identifier knows, short
-# sentences would go to small relatives of their language: Spanish to Galician, Chinese to Wu.
+# The languages that a text may turn out to be in, besides the claimed one. With all that the identifier knows, short
+# sentences would be assigned to small relatives of their language: Spanish to Galician, Chinese to Wu.
 RIVALS = frozenset(
     "ar bg bn ca cs da de el en es fa fi fr he hi hr hu id it ja ko nl no pl pt ro ru sk sv th tr uk ur vi zh".split()
 )
 
 
 class Reason(StrEnum):
-    """Why a pair is removed; the rules are tried in this order."""
+    """Why a pair is removed; rules are applied in this order."""
 
     IDENTICAL = "identical"
     RATIO = "ratio"
@@ -42,21 +42,21 @@ class Reason(StrEnum):
 class Verdict(NamedTuple):
     """The decision about a line."""
 
-    language: str  # of the translation; empty if the line is bad
-    reason: str  # why it is removed: a `Reason`, the fault of the line, or `OTHER_LANGUAGE`; empty if it is kept
+    language: str  # of the translation; empty for a bad line
+    reason: str  # for removal: a `Reason`, what is wrong with the line, or `OTHER_LANGUAGE`; empty if kept
 
 
 class PairFilter:
-    """Judges the pairs of a corpus one after the other; remembers a hash of each, to find duplicates.
+    """Judges the pairs of a corpus one after another; keeps a hash of each to find duplicates.
 
     Args:
-        languages: to judge, besides English; none means all.
-        max_ratio: how many times as wide as the other a side may be. A Chinese character, a kana or a Hangul syllable
+        languages: Languages to judge, besides English; empty for all.
+        max_ratio: How many times wider than the other one side may be. A Chinese character, a kana or a Hangul syllable
             is as wide as two other characters, so a sentence is about as wide as its translation in any script.
 
     Raises:
-        MissingExtraError: if py3langid is not installed.
-        ValueError: if `max_ratio` is below 1.
+        MissingExtraError: If py3langid is not installed.
+        ValueError: If `max_ratio` is below 1.
     """
 
     def __init__(self, languages: frozenset[str] = frozenset(), max_ratio: float = 2.5) -> None:
@@ -64,7 +64,7 @@ class PairFilter:
             raise ValueError(f"max ratio {max_ratio}: expected 1 or more")
         self._languages, self._max_ratio = languages, max_ratio
         self._seen = set[int]()
-        # A corpus often has the translations of an English sentence one after the other.
+        # Translations of the same English sentence are often next to each other in a corpus.
         self._odds = lru_cache(maxsize=1024)(Identifier().odds)
 
     def judge(self, line: bytes) -> Verdict:
@@ -79,7 +79,7 @@ class PairFilter:
         return Verdict(pair.language, self._reason(pair) or "")
 
     def _reason(self, pair: Pair) -> Reason | None:
-        """The first rule that a pair breaks; a sentence without translation is judged by itself."""
+        """The first rule that a pair breaks; a sentence without translation is judged on its own."""
         language = base_code(pair.language)
         sides = [(pair.english, language)] if pair.alone else [(pair.english, ENGLISH), (pair.translation, language)]
         texts = [" ".join(text.casefold().split()) for text, _ in sides]
@@ -98,7 +98,7 @@ class PairFilter:
 
 
 def tally(verdicts: Counter[Verdict]) -> list[dict[str, object]]:
-    """A row for each language that was judged, the largest first, and one for all of them."""
+    """One row per judged language, the largest first, and one for the total."""
     languages = defaultdict[str, Counter[str]](Counter)
     for (language, reason), count in verdicts.items():
         if language and reason != OTHER_LANGUAGE:
@@ -118,32 +118,32 @@ def tally(verdicts: Counter[Verdict]) -> list[dict[str, object]]:
 
 
 def width(text: str) -> int:
-    """Columns of a text on a terminal, without its spaces."""
+    """The number of terminal columns of a text, without spaces."""
     return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text if not letter.isspace())
 
 
 class Identifier:
-    """Tells languages apart by py3langid, whose model is a part of its package. Raises MissingExtraError without it."""
+    """Identifies languages with py3langid, which includes its model. Raises MissingExtraError if not installed."""
 
     def __init__(self) -> None:
         with require_extra("train"):
             from py3langid.langid import MODEL_FILE, LanguageIdentifier
         self._all = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-        self._rivals = copy(self._all)  # shares the model; a few languages take less time than all
+        self._rivals = copy(self._all)  # shares the model, but takes less time for fewer languages
         self._rivals.set_languages(RIVALS)
         self.languages = frozenset[str](self._all.labels)
 
     def odds(self, text: str, language: str) -> float:
-        """How many times as probable as `language` the most probable language is, 1 if it is `language` or unknown."""
+        """How many times as probable as `language` the best rival is; 1 if `language` is the best or unknown."""
         if language not in self.languages:
             return 1.0
         identifier = self._rivals if language in RIVALS else self._all
-        if identifier.classify(text[:LOOKED_AT])[0] == language:  # most are: no need to rank
+        if identifier.classify(text[:LOOKED_AT])[0] == language:  # usually, and then ranking is not needed
             return 1.0
         probabilities: dict[str, float] = dict(identifier.rank(text[:LOOKED_AT]))
         return max(probabilities[rival] for rival in RIVALS) / max(probabilities[language], 1e-30)
 
 
 def base_code(language: str) -> str:
-    """A language code without script and region: pt of pt-BR."""
+    """A language code without script and region: pt for pt-BR."""
     return language.replace("_", "-").split("-")[0].lower()

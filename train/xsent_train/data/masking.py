@@ -1,6 +1,6 @@
-"""Masking pieces, for the objectives that predict them: one of each pair (SMLM, UGT), or a share (MLM, TLM).
+"""Masking of pieces for the objectives that predict them: one per pair (SMLM, UGT), or a share (MLM, TLM).
 
-Pieces are hidden on the CPU, where batches are made. Shapes: B pairs, N tokens, V pieces.
+Pieces are hidden on the CPU, where batches are prepared. Shapes: B pairs, N tokens, V pieces.
 """
 
 from typing import NamedTuple
@@ -12,22 +12,22 @@ from xsent_train.objectives import Objectives
 from xsent_train.tokens import MASK, Tokens
 
 NOT_HIDDEN = -1
-# Of the tokens that are chosen, as in BERT (Devlin et al. 2019): the share that becomes [MASK], the share that becomes
-# any piece; the rest stays, so that visible tokens must be represented too.
+# Shares of the chosen tokens that become [MASK] or a random piece, as in BERT (Devlin et al. 2019). The rest does not
+# change, so that visible tokens must be represented too.
 BECOME_MASK, BECOME_ANY = 0.8, 0.1
 
 Sides = tuple[Tokens, Tokens]  # English and translation
 
 
 class Labelled(NamedTuple):
-    """Sentences of which some tokens are to be predicted from their own position."""
+    """Sentences in which some tokens are to be predicted from their own position."""
 
     tokens: Tokens  # as the encoder reads them
-    labels: Tensor  # the original piece of each position, or -1 where nothing is to be predicted [N]
+    labels: Tensor  # the original piece at each position to predict, and -1 elsewhere [N]
 
     def part(self, start: int, stop: int) -> "Labelled":
         """The sentences from `start` to `stop` (exclusive)."""
-        if stop - start == len(self.tokens.lengths):  # to cut nothing, a GPU need not be waited for
+        if stop - start == len(self.tokens.lengths):  # nothing to cut: do not wait for a GPU
             return self
         begin, end = (int(self.tokens.lengths[:i].sum()) for i in (start, stop))
         return Labelled(self.tokens.part(start, stop), self.labels[begin:end])
@@ -36,9 +36,9 @@ class Labelled(NamedTuple):
 class MaskedPairs(NamedTuple):
     """Both sides of B pairs, and their hidden pieces."""
 
-    sides: Sides  # English and translation as they are
+    sides: Sides  # English and translation, unchanged
     read: tuple[Labelled, Labelled]  # the sides as the encoder reads them
-    piece: Tensor | None = None  # the one piece that is hidden of each pair [B]; None where no objective hides one
+    piece: Tensor | None = None  # the hidden piece of each pair [B]; None if no objective hides one
     masked: tuple[Tensor, Tensor] | None = None  # for each side, whether the hidden piece is on it [B]
     joined: Labelled | None = None  # the pairs as one sentence each, for TLM
 
@@ -46,7 +46,7 @@ class MaskedPairs(NamedTuple):
 def hide(
     sides: Sides, objectives: Objectives, maskable: Tensor, max_length: int, generator: torch.Generator
 ) -> MaskedPairs:
-    """Hide `maskable` pieces [V] as the objectives need it; joined pairs are cut to `max_length` tokens."""
+    """Hide `maskable` pieces [V] as the objectives require; joined pairs are cut at `max_length` tokens."""
     read, piece, masked = sides, None, None
     if objectives.generative:
         read, piece, masked = mask_one_side(sides, maskable, generator)
@@ -61,19 +61,19 @@ def hide(
 def mask_one_side(
     sides: Sides, maskable: Tensor, generator: torch.Generator
 ) -> tuple[Sides, Tensor, tuple[Tensor, Tensor]]:
-    """Replace one random word piece of one random side of every pair.
+    """Replace one random word piece on one random side of every pair.
 
-    Pieces that are not `maskable` [V], as punctuation, are never hidden. Returns the two sides with pieces hidden; the
-    hidden piece of each pair [B]; for each side, whether it was the one masked [B]. A pair whose chosen side has no
-    maskable piece stays whole on both sides.
+    Pieces that are not `maskable` [V], such as punctuation, are never hidden. Returns the two sides with pieces hidden;
+    the hidden piece of each pair [B]; and for each side, whether it was masked [B]. A pair whose chosen side has no
+    maskable piece is not changed.
     """
     pick = torch.rand(len(sides[0].lengths), generator=generator) < 0.5
     hidden = torch.zeros_like(sides[0].lengths)
     masked: list[Tokens] = []
     chosen: list[Tensor] = []
     for side, wanted in zip(sides, (pick, ~pick), strict=True):
-        # The largest of random scores over the maskable pieces of each sentence picks one of them evenly.
-        # In double precision, so that no two of a sentence are equal.
+        # The largest of random scores over the maskable pieces of a sentence picks one of them uniformly. In double
+        # precision, so that no two scores of a sentence are equal.
         scores = torch.rand(len(side.ids), generator=generator, dtype=torch.float64)
         scores = scores.masked_fill(~maskable[side.ids], -1.0)
         best = scores.new_full((len(side.lengths),), -1.0).scatter_reduce_(0, side.sentence, scores, "amax")
@@ -86,9 +86,9 @@ def mask_one_side(
 
 
 def label(tokens: Tokens, maskable: Tensor, share: float, generator: torch.Generator) -> Labelled:
-    """Choose a share of the tokens to be predicted, and hide most of them as BERT does (MLM).
+    """Choose a share of the tokens to predict, and hide most of them as BERT does (MLM).
 
-    Never chosen are tokens that are hidden already or not `maskable` [V].
+    Tokens that are already hidden or not `maskable` [V] are never chosen.
     """
     labels = torch.full_like(tokens.ids, NOT_HIDDEN)
     if not share:

@@ -1,11 +1,11 @@
 """Queries with the passages that answer them.
 
-One query a line, UTF-8, tab-separated, no header: source, group, kind, language, query, passage. Lines of one source
-and group have the same content in several languages, so a query of one language has an answer in each of the others.
+One query per line, UTF-8, tab-separated, no header: source, group, kind, language, query, passage. Lines with the same
+source and group have the same content in several languages, so a query in one language has an answer in each of them.
 
-A step asks queries in blocks: those of a block are of one source, and of one or two languages. Both are as frequent
-among the answers, whichever of them a query is in. So the language tells nothing of the answer, and the other passages
-of the block, some of them its neighbours, are what it has to be told from.
+A step has blocks of queries from one source, in one or two languages. Among the answers, both languages are equally
+frequent, whichever one a query is in. So the language is no clue to the answer, and what the answer has to be
+distinguished from are the other passages of the block, including some neighbours.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,9 +31,9 @@ from xsent_train.teacher.cache import TeacherVectors
 from xsent_train.tokens import Tokens
 
 LAYOUT = "source, group, kind, language, query, passage"
-LOOKED_AT = 1000  # passages of a pool among which a neighbour is looked for
-EQUAL = 0.95  # cosine of the means of rows above which two passages may say the same
-DIM = 128  # numbers of these means, the first
+SEARCHED = 1000  # passages of a pool to search for neighbours
+EQUAL = 0.95  # two passages may have the same content if the cosine of their mean rows is above this
+DIM = 128  # the first numbers of these means
 CHUNK = 16_384  # passages whose rows are averaged at a time
 
 
@@ -64,7 +64,7 @@ class Passage(NamedTuple):
 
     @property
     def score(self) -> None:
-        """It has none."""
+        """Passages have none."""
         return None
 
 
@@ -81,22 +81,22 @@ class Passages:
 
 
 def parse_passage(line: bytes) -> Passage | str:
-    """One line as a query with its passage, or the reason why it is none."""
+    """Parse a line into a query with its passage, or return the reason why it is invalid."""
     fields = split_line(line, 6)
     if isinstance(fields, str):
         return fields
     if " " in fields[3]:
-        return f"{fields[3][:20]!r} is no code of a language"
+        return f"{fields[3][:20]!r} is not a language code"
     return Passage(*fields)
 
 
 def queries(passages: Iterator[Passage]) -> Iterator[Pair]:
-    """Each query as a sentence alone."""
+    """Each query as a sentence without translation."""
     return (Pair(passage.source, passage.language, passage.query, "") for passage in passages)
 
 
 class Asked(NamedTuple):
-    """Queries of one step, and their answers."""
+    """The queries of one step, and their answers."""
 
     sides: tuple[Tokens, Tokens]  # queries and passages
     block: Tensor  # the number of each query's block, over the blocks of all ranks [n]
@@ -109,8 +109,8 @@ class Pool(NamedTuple):
     """Contents from which a block may be drawn."""
 
     contents: Rows
-    languages: tuple[int, int]  # that they all stand in; the same twice where it is one
-    odds: NDArray[np.float64]  # of each, by its kind
+    languages: tuple[int, int]  # that they are all in; the same one twice for a single language
+    odds: NDArray[np.float64]  # of each content, by its kind
 
 
 @dataclass
@@ -123,7 +123,7 @@ class PassageBatches:
     wanted: Retrieve
     seed: int
     max_tokens: int
-    table: Tensor | None  # token table that a stage starts from, whose means find neighbours [V, D]
+    table: Tensor | None  # token table at the start of the stage, to find neighbours by mean rows [V, D]
     rank: tuple[int, int] = (0, 1)
     teacher: TeacherVectors | None = None  # of queries
     _pools: Sequence[Pool] = field(init=False)
@@ -131,18 +131,18 @@ class PassageBatches:
     _near: NDArray[np.float32] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        """Find what can be drawn. Raises DataError if no pool has enough for a block."""
+        """Find the pools to draw from. Raises DataError if none has enough for a block."""
         self._pools, self._shares = pools(self.store, self.versions, self.settings, self.wanted.block)
         if not self._pools:
             raise DataError(
-                f"no source of passages has {self.wanted.block} of them in a language; lower the block of retrieve"
+                f"no source has {self.wanted.block} passages in a language; set a smaller block of retrieve"
             )
         if self.wanted.hard:
             assert self.table is not None
             self._near = mean_rows(self.store, self.versions.first, self.table[:, :DIM], self.wanted.tokens)
 
     def rows(self, step: int) -> tuple[Rows, Rows]:
-        """The rows whose queries a step asks, and those whose passages answer them, block after block."""
+        """The rows of a step's queries, and the rows of their answers, block after block."""
         blocks = self.wanted.queries // self.wanted.block
         parts = [self._block(number) for number in range(step * blocks, (step + 1) * blocks)]
         asked, answers = zip(*parts, strict=True)
@@ -160,19 +160,19 @@ class PassageBatches:
         return questions, np.where(other, elsewhere, questions)
 
     def _contents(self, rng: np.random.Generator, pool: Pool) -> Rows:
-        """Contents of a block: some at random, by the odds of their kinds, and a neighbour of each of the first."""
+        """The contents of a block: random ones, by the odds of their kinds, and neighbours of the first of them."""
         lots = rng.exponential(size=len(pool.contents)) / pool.odds
         order = np.argsort(lots, kind="stable")  # a draw without replacement (Efraimidis & Spirakis 2006)
         hard = int(self.wanted.hard * self.wanted.block)
-        chosen, left = order[: self.wanted.block - hard], order[self.wanted.block - hard :][:LOOKED_AT]
+        chosen, left = order[: self.wanted.block - hard], order[self.wanted.block - hard :][:SEARCHED]
         if self._near is not None and hard:
             here, there = (self._near[pool.contents[places]] for places in (chosen[:hard], left))
             cosines = here @ there.T
             cosines[cosines > EQUAL] = -1
-            found = np.zeros(len(left), np.bool_)
+            taken = np.zeros(len(left), np.bool_)
             for row in cosines:
-                found[np.where(found, -np.inf, row).argmax()] = True
-            chosen = np.concatenate([chosen, left[found]])
+                taken[np.where(taken, -np.inf, row).argmax()] = True
+            chosen = np.concatenate([chosen, left[taken]])
         contents: Rows = pool.contents[chosen]
         return contents
 
@@ -191,20 +191,20 @@ class PassageBatches:
 
 
 def equal(tokens: Tokens) -> Tensor:
-    """A number for each sentence, the same for equal ones [B]."""
+    """A number for each sentence [B], the same for equal sentences."""
     numbers: dict[bytes, int] = {}
     parts = torch.split(tokens.ids, tokens.lengths.tolist())
     return torch.tensor([numbers.setdefault(part.numpy().tobytes(), len(numbers)) for part in parts])
 
 
 def pools(
-    store: Store, versions: Versions, settings: PassagesConfig, least: int
+    store: Store, versions: Versions, settings: PassagesConfig, block: int
 ) -> tuple[Sequence[Pool], NDArray[np.float64]]:
-    """What blocks of `least` queries can be drawn from, and the share of each pool.
+    """The pools that can fill a block of `block` queries, and the share of each pool.
 
-    A source has a pool for each two languages that enough of its contents stand in, and one for each language with
-    enough contents that stand in no other. Sources share by weight x rows^temperature, the pools of a source by their
-    contents.
+    A source has a pool for every two languages that share enough of its contents, and one for every language with
+    enough contents of its own. The shares of sources are proportional to weight x rows^temperature, those of a source's
+    pools to their numbers of contents.
     """
     names = [source for source, _ in store.cells]
     sources = list(dict.fromkeys(names))
@@ -219,7 +219,7 @@ def pools(
     shares: list[float] = []
     for number, mass in enumerate(masses):
         own = np.flatnonzero((source == number) & (odds > 0))
-        parts = [part for part in parts_of(own, versions) if len(part[0]) >= least] if mass else []
+        parts = [part for part in parts_of(own, versions) if len(part[0]) >= block] if mass else []
         total = sum(len(contents) for contents, _ in parts)
         for contents, languages in parts:
             found.append(Pool(contents, languages, odds[contents]))
@@ -228,17 +228,17 @@ def pools(
 
 
 def parts_of(contents: Rows, versions: Versions) -> Iterator[tuple[Rows, tuple[int, int]]]:
-    """Contents that stand in a language alone, and those that stand in two languages, for all of them."""
+    """Yields the contents that are only in one language, for each, and those that are in two, for each two."""
     there = versions.there[contents]
-    alone = there.sum(axis=1) == 1
+    single = there.sum(axis=1) == 1
     for language in range(there.shape[1]):
-        yield contents[alone & there[:, language]], (language, language)
+        yield contents[single & there[:, language]], (language, language)
     for first, second in combinations(range(there.shape[1]), 2):
         yield contents[there[:, first] & there[:, second]], (first, second)
 
 
 def odds_of_kinds(store: Store, kinds: Mapping[str, float]) -> NDArray[np.float64]:
-    """How often the queries of each cell are asked, by their kinds [cells]. Raises DataError for an unknown kind."""
+    """The odds of the queries in each cell, by kind [cells]. Raises DataError for an unknown kind."""
     known = [language.partition(" ")[2] for _, language in store.cells]
     if unknown := sorted(set(kinds) - set(known)):
         there = ", ".join(sorted(set(known)))
@@ -247,7 +247,7 @@ def odds_of_kinds(store: Store, kinds: Mapping[str, float]) -> NDArray[np.float6
 
 
 def mean_rows(store: Store, rows: Rows, table: Tensor, max_tokens: int) -> NDArray[np.float32]:
-    """The means of the rows of the table over some passages, without what all have in common [n, D], of length 1."""
+    """The mean rows of passages in a token table, minus the mean over all passages, normalised [n, D]."""
     parts = []
     for start in range(0, len(rows), CHUNK):
         tokens = store.tokens(rows[start : start + CHUNK], 1, max_tokens)

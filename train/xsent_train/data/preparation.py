@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TEXT = 50_000  # sentences that the vocabulary grows from
-KEPT = 200_000  # sentences of the old languages that must be cut as before
-HELD_OUT = 1000  # pairs an old language
-EDGE = 1 << 20  # bytes at either end of a file that tell it from another of the same size
+KEPT = 200_000  # sentences of the old languages whose pieces must not change
+HELD_OUT = 1000  # pairs per old language
+EDGE = 1 << 20  # bytes at either end of a file that distinguish it from others of the same size
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class TrainingPairs:
     held_out_share: float
 
     def held_out(self, pair: Pair) -> bool:
-        """Whether a pair belongs to validation; all translations of one English sentence share its side."""
-        # The low bits: `sample_text` decides by the high ones.
+        """Whether a pair belongs to validation, as all translations of its English sentence then do."""
+        # The low bits, because `sample_text` decides by the high ones.
         return (pair.digest & 0xFFFFFFFF) / 2**32 < self.held_out_share
 
     def __iter__(self) -> Iterator[Pair]:
@@ -62,7 +62,7 @@ class Sample(Generic[T]):
         self._items: dict[tuple[int, ...], T] = {}
 
     def add(self, rank: tuple[int, ...], item: T) -> None:
-        """Take an item, or replace that of the same rank."""
+        """Add an item, or replace the one with the same rank."""
         self._items[rank] = item
         if len(self._items) >= 2 * self._limit:
             self._trim()
@@ -77,7 +77,7 @@ class Sample(Generic[T]):
 
 
 class CorpusSurvey:
-    """One reading of a corpus: how many pairs each cell has, and a bounded sample of the held-out ones."""
+    """One pass over a corpus: how many pairs each cell has, and a bounded sample of the held-out ones."""
 
     def __init__(self, pairs: TrainingPairs, limit: int) -> None:
         self.counts = Counter[Cell]()
@@ -94,7 +94,7 @@ class CorpusSurvey:
     def shares(self, corpus: CorpusConfig) -> dict[Cell, float]:
         """The share of each cell in training. Raises DataError if the recipe weighs a source that no pair has."""
         if count := self.english_alone:
-            logger.info("%s lines have two fields, or en and no translation: read as English alone", f"{count:,}")
+            logger.info("%s lines have two fields, or en and no translation: read as plain English", f"{count:,}")
         sources = {source for source, _ in self.counts}
         if unknown := sorted(set(corpus.weights) - sources):
             known = ", ".join(sorted(sources))
@@ -102,7 +102,7 @@ class CorpusSurvey:
         return cell_shares(self.counts, temperature=corpus.temperature, weights=corpus.weights)
 
     def validation(self, languages: Sequence[str], shares: dict[Cell, float]) -> Iterator[Pair]:
-        """Up to `limit` held-out pairs a language, sources as in training. Raises DataError if there are too few."""
+        """Up to `limit` held-out pairs per language, sources as in training. Raises DataError if there are too few."""
         for language in languages:
             cells = [cell for cell in sorted(self._held_out.keys() & shares.keys()) if cell[1] == language]
             total = sum(share for cell, share in shares.items() if cell[1] == language)
@@ -110,7 +110,7 @@ class CorpusSurvey:
             found = [pair for cell, n in zip(cells, counts, strict=True) for pair in self._held_out[cell].items()[:n]]
             if len(found) < 2:
                 raise DataError(
-                    f"{len(found)} held-out pairs in {language!r}; it needs more text, or a larger validation_share"
+                    f"{len(found)} held-out pairs in {language!r}, too few; add text or increase validation_share"
                 )
             yield from found
 
@@ -118,16 +118,16 @@ class CorpusSurvey:
 def prepare(
     recipe: Basics, files: Sequence[Path], run: Path, *, threads: int, vocabulary: Path | None = None
 ) -> Prepared:
-    """Make vocabulary, validation pairs and store where they are missing or out of date.
+    """Build vocabulary, validation pairs and store if they are missing or out of date.
 
-    A SentencePiece model that is given is used as it is; else one is trained. Raises DataError if a file is missing,
-    or has no pair to train or to validate on.
+    A given SentencePiece model is used unchanged; else one is trained. Raises DataError if a file is missing, or has no
+    pair to train or to validate on.
     """
     key = preparation_key(recipe, files, vocabulary)
     tokenizer, validation = run / "sentencepiece.model", run / "validation.tsv"
 
     def read() -> TrainingPairs:
-        """The pairs to train on, after the held-out ones and the vocabulary are written."""
+        """Write the held-out pairs and the vocabulary; returns the pairs to train on."""
         run.mkdir(parents=True, exist_ok=True)
         pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
         logger.info("reading %s", ", ".join(str(file) for file in files))
@@ -167,7 +167,7 @@ def prepare_other(
     tokenizer: Path,
     threads: int,
 ) -> Store:
-    """The store of files of another kind of text than pairs, made where it is missing or out of date.
+    """The store for files of text other than pairs, built if it is missing or out of date.
 
     `text` reads such files in some languages. Raises DataError if a file is missing or has no line of that kind.
     """
@@ -185,12 +185,12 @@ def preparation_key(recipe: Basics, files: Sequence[Path], vocabulary: Path | No
     pieces: object = recipe.vocabulary.model_dump()
     if vocabulary is not None:
         pieces = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
-    corpus = recipe.corpus.model_dump(exclude={"most"})  # it changes only which pairs are drawn
+    corpus = recipe.corpus.model_dump(exclude={"most"})  # it only changes which pairs are drawn
     return files_key([recipe.languages, corpus, pieces, recipe.max_length], files)
 
 
 def files_key(parts: Sequence[object], files: Sequence[Path]) -> str:
-    """Identity of files, by their sizes and ends, and of other parts."""
+    """Identity of files, by their sizes and both ends, and of other parts."""
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for path in files:
         with as_data_error(path, "name the data folder with --data"), open(path, "rb") as file:
@@ -202,17 +202,17 @@ def files_key(parts: Sequence[object], files: Sequence[Path]) -> str:
 
 
 class NewLanguage(NamedTuple):
-    """The text of a file for an encoder that learns a language, in bounded samples."""
+    """The text of a file for an encoder that learns a language, as bounded samples."""
 
     found: int  # pairs and plain sentences of the new language
-    plain: int  # of these without translation
+    plain: int  # those of them without translation
     text: list[str]  # sentences of the new language to train on
-    kept: list[Pair]  # sentences of the old languages, English among them, each alone
-    held_out: list[Pair]  # pairs of the old languages that share no English sentence with those to train on
+    kept: list[Pair]  # single sentences of the old languages, including English
+    held_out: list[Pair]  # pairs of the old languages, without an English sentence that is trained on
 
 
 def read_new_language(path: Path, language: str, known: Sequence[str], held_out_share: float) -> NewLanguage:
-    """Read a file of text in a new language and in old ones once; other languages are left out.
+    """Read a file of text in a new language and in old ones, in one pass; other languages are skipped.
 
     Raises DataError if it has no text in the new language, or cannot be read.
     """
@@ -229,7 +229,7 @@ def read_new_language(path: Path, language: str, known: Sequence[str], held_out_
             if not pair.alone:
                 samples[code].add((digest,), Pair(pair.source, code, pair.translation, ""))
         elif code in held_out and not pair.alone:
-            # By the bits that decide what is held out: the lowest are held out in every training, whatever its share.
+            # By the bits that decide what is held out, because every training holds out the lowest, whatever its share.
             held_out[code].add((digest & 0xFFFFFFFF,), pair)
     if not counts[language]:
         there = ", ".join(f"{code} {count:,}" for code, count in counts.most_common(20))

@@ -1,7 +1,7 @@
-"""Scored pairs: two sentences, and how alike people find them.
+"""Scored pairs: two sentences, and how similar they are according to people.
 
-One pair a line, UTF-8, tab-separated, no header: source, language, number, sentence, sentence, score. Lines of one
-source and number are the same pair in several languages. The score is on any scale, larger for more alike.
+One pair per line, UTF-8, tab-separated, no header: source, language, number, sentence, sentence, score. Lines with the
+same source and number are the same pair in several languages. The score can have any scale; more is more similar.
 """
 
 import math
@@ -24,7 +24,7 @@ from xsent_train.tokens import Tokens
 
 
 class ScoredPair(NamedTuple):
-    """Two sentences of a language, and how alike people find them."""
+    """Two sentences in a language, and how similar they are according to people."""
 
     source: str
     language: str
@@ -65,14 +65,14 @@ LAYOUT = "source, language, number, sentence, sentence, score"
 
 
 def parse_scored(line: bytes) -> ScoredPair | str:
-    """One line as a scored pair, or the reason why it is none."""
+    """Parse a line into a scored pair, or return the reason why it is invalid."""
     fields = split_line(line, 6)
     if isinstance(fields, str):
         return fields
     try:
         score = float(fields[5])
     except ValueError:
-        return f"the score {fields[5][:20]!r} is no number"
+        return f"the score {fields[5][:20]!r} is not a number"
     if not math.isfinite(score):
         return f"the score {fields[5][:20]!r} is not finite"
     source, language, number, first, second = fields[:5]
@@ -80,7 +80,7 @@ def parse_scored(line: bytes) -> ScoredPair | str:
 
 
 def sentences(pairs: Sequence[ScoredPair]) -> Iterator[Pair]:
-    """Each sentence, pair after pair, as a translation of its English form, or alone where there is none."""
+    """Each sentence, pair after pair, as a translation of its English form, or without translation if there is none."""
     english = {(pair.source, pair.number): pair.texts for pair in pairs if pair.language == ENGLISH}
     for pair in pairs:
         forms = english.get((pair.source, pair.number))
@@ -92,7 +92,7 @@ def sentences(pairs: Sequence[ScoredPair]) -> Iterator[Pair]:
 
 
 class ScoredBatch(NamedTuple):
-    """Scored pairs of one step."""
+    """The scored pairs of one step."""
 
     sides: tuple[Tokens, Tokens]
     score: Tensor  # [b]
@@ -109,18 +109,18 @@ class ScoredBatches:
     seed: int
     max_tokens: int
     rank: tuple[int, int] = (0, 1)
-    teacher: TeacherVectors | None = None  # of sentences, two a pair, see `sentences`
+    teacher: TeacherVectors | None = None  # of sentences, two per pair, see `sentences`
 
     def rows(self, step: int) -> tuple[Rows, Rows]:
-        """The rows whose first, and whose second sentences a step has; each pair in one language or in two."""
+        """The rows of the first and of the second sentences of a step; a pair may be in two languages."""
         count, pairs = len(self.versions.first), self.wanted.pairs
         if not count:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         contents = draw(self.seed, 0, count, step * pairs, (step + 1) * pairs)
         rng = np.random.default_rng((self.seed, 4, step))
         first = self.versions.any_language(rng, contents)
-        anew = self.versions.any_language(rng, contents)
-        second = np.where(rng.random(pairs) < self.wanted.across, anew, first)
+        other = self.versions.any_language(rng, contents)
+        second = np.where(rng.random(pairs) < self.wanted.across, other, first)
         return self.versions.row(rng, contents, first), self.versions.row(rng, contents, second)
 
     def __getitem__(self, step: int) -> ScoredBatch:

@@ -1,9 +1,9 @@
 """Tokenised text on disk, memory-mapped, so that neither epochs nor 40 million pairs cost memory.
 
-A store is a folder: `ids.u16`, or `ids.u32` of more than 65,536 pieces (the pieces of all sentences: English,
-translation, pair after pair), `ends.u64` (where each sentence ends in it), `group.u32` (hash of each English side),
-`rows.u32` (pair numbers ordered by cell), `score.f32` (of each pair, where people gave scores) and `store.json` (its
-key, the cells and their sizes, counted losses). Other kinds of text have their own two texts in place of a pair.
+A store is a folder: `ids.u16`, or `ids.u32` for more than 65,536 pieces (the pieces of all sentences: English,
+translation, pair after pair), `ends.u64` (the end of each sentence in it), `group.u32` (hash of each English side),
+`rows.u32` (pair numbers ordered by cell), `score.f32` (of each pair, if people gave scores) and `store.json` (its key,
+the cells and their sizes, counts of what was cut). Other kinds of text have their own two texts instead of a pair.
 """
 
 import logging
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_folder, read_json, remove_folder, to_json
+from xsent.similarity import release_pages
 from xsent_train.data.corpus import L, chunks
 from xsent_train.data.sampling import Cell
 from xsent_train.tokens import Tokens, open_tokenizer
@@ -40,17 +41,16 @@ VISIBLE = re.compile("[!-~]")  # no normaliser drops these
 
 
 class Store:
-    """Tokenised pairs, read where they lie."""
+    """Tokenised pairs, memory-mapped."""
 
     def __init__(self, path: Path) -> None:
-        """Open a store. Raises DataError if the folder is not a complete one."""
-        remedy = "delete the store and it is made again"
+        """Open a store. Raises DataError if the folder is not a complete store."""
+        remedy = "delete the store, and it is rebuilt"
         about = read_json(path / ABOUT, remedy)
         with as_data_error(path, remedy):
             self.key: str = about["key"]
             self.cells: list[Cell] = [(source, language) for source, language, _ in about["cells"]]
             sizes = [size for _, _, size in about["cells"]]
-            self._maps: list[mmap.mmap] = []
             wide = (path / "ids.u32").exists()
             self._ids = self._map(path / "ids.u32", np.uint32) if wide else self._map(path / "ids.u16", np.uint16)
             self._ends = self._map(path / "ends.u64", np.uint64)
@@ -58,7 +58,7 @@ class Store:
             self.group = self._map(path / "group.u32", np.uint32)  # equal for translations of one sentence [pairs]
             scores = path / "score.f32"
             self.score = self._map(scores, np.float32) if scores.exists() else None  # that people gave [pairs]
-        # Cell c holds the entries cell_starts[c] to cell_starts[c + 1] of the cell order [cells + 1].
+        # Cell c is cell_starts[c] to cell_starts[c + 1] (exclusive) in the cell order [cells + 1].
         self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         tokens = int(self._ends[-1]) if len(self._ends) else 0
         pairs = {int(self.cell_starts[-1]), len(self._rows), len(self.group), len(self._ends) // 2}
@@ -70,33 +70,33 @@ class Store:
     def open_or_build(
         cls, path: Path, key: str, read: Callable[[], Iterable[L]], *, tokenizer: Path, max_length: int, threads: int
     ) -> "Store":
-        """Open the store if it has this key; else build it of the pairs that `read` gives, see `build_store`.
+        """Open the store if it has this key; else build it from the pairs that `read` returns, see `build_store`.
 
-        The tokenizer need not be there before `read` returns.
+        The tokenizer need not exist before `read` returns.
         """
         if (path / ABOUT).exists() and (store := cls(path)).key == key:
             return store
         pairs = read()
         if path.exists():
-            remove_folder(path)  # first, as the disk may have no room for two
+            remove_folder(path)  # first, because the disk may not have room for two
         build_store(path, pairs, tokenizer, key=key, max_length=max_length, threads=threads)
         return cls(path)
 
     def __len__(self) -> int:
         return len(self.group)
 
-    def limit(self, most: Mapping[str, int]) -> None:
-        """Leave at most `most` pairs of a source in each cell, `OTHERS` for sources not named; the rest is not drawn.
+    def limit(self, limits: Mapping[str, int]) -> None:
+        """Keep at most `limits` pairs per cell by source, with `OTHERS` for sources not named; the rest is not drawn.
 
-        Those with the smallest hashes of their English sides stay, so that translations of one sentence stay together.
+        Pairs with the smallest hashes of their English sides are kept, so translations of a sentence stay together.
         Raises DataError if a named source has no pair.
         """
-        if unknown := sorted(set(most) - {OTHERS} - {source for source, _ in self.cells}):
+        if unknown := sorted(set(limits) - {OTHERS} - {source for source, _ in self.cells}):
             raise DataError(f"corpus.most names sources that no pair has: {', '.join(unknown)}")
         kept = []
         for (source, _), start, end in zip(self.cells, self.cell_starts, self.cell_starts[1:], strict=False):
             rows = self._rows[start:end]
-            count = most.get(source, most.get(OTHERS, len(rows)))
+            count = limits.get(source, limits.get(OTHERS, len(rows)))
             if count < len(rows):
                 rows = np.sort(rows[np.argpartition(self.group[rows], count - 1)[:count]])
             kept.append(rows)
@@ -125,7 +125,7 @@ class Store:
         return self._spans(2 * pairs + side)[1]
 
     def tokens(self, pairs: NDArray[np.int64], side: int, max_length: int) -> Tokens:
-        """One side of some pairs as a batch, each sentence cut at `max_length` tokens."""
+        """One side of some pairs as a batch, with each sentence cut at `max_length` tokens."""
         starts, lengths = self._spans(2 * pairs + side)
         lengths = np.minimum(lengths, max_length)
         first = np.cumsum(lengths) - lengths
@@ -134,13 +134,13 @@ class Store:
 
     def release_pages(self) -> None:
         """Release the mapped pages that were read, so that they stop counting toward this process's memory."""
-        for pages in self._maps:
-            pages.madvise(mmap.MADV_DONTNEED)
+        for array in (self._ids, self._ends, self._rows, self.group, self.score):
+            if array is not None:
+                release_pages(array)
 
     def _map(self, path: Path, kind: type[N]) -> NDArray[N]:
         with open(path, "rb") as file:
-            self._maps.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return np.frombuffer(self._maps[-1], kind)
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), kind)
 
     def _spans(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         ends = self._ends[sentences].astype(np.int64)
@@ -151,8 +151,8 @@ class Store:
 def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, max_length: int, threads: int) -> None:
     """Tokenise pairs into a store, in constant memory; the folder appears when it is complete.
 
-    `key` is the identity of corpus, vocabulary and settings: it lets a later run see whether the store is still right.
-    Sentences are cut at `max_length` tokens; how many were is logged.
+    `key` is the identity of corpus, vocabulary and settings, by which a later run checks whether the store still fits.
+    Sentences are cut at `max_length` tokens, and their number is logged.
     """
     processor = open_tokenizer(tokenizer)
     kind, ids_name = (np.uint16, "ids.u16") if len(processor) <= 1 << 16 else (np.uint32, "ids.u32")
@@ -180,7 +180,9 @@ def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, ma
                 numbers = {name: number for number, name in enumerate(sizes)}
                 cell.write(np.array([numbers[pair.cell] for pair in kept], np.uint16).tobytes())
         if not sizes:
-            raise DataError("no pair to train on: all have a side of invisible characters alone, or are held out")
+            raise DataError(
+                "no pair to train on: all have a side of only invisible characters, or are held out; add text"
+            )
         sort_by_cell(folder, list(sizes.values()))
         about: dict[str, Any] = {"key": key, "tokens": end, "cut_sentences": cut, "max_length": max_length}
         about["cells"] = [[*name, size] for name, size in sizes.items()]
@@ -188,11 +190,11 @@ def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, ma
     total = sizes.total()
     logger.info("%s: %d pairs, %d tokens, %d sentences cut at %d tokens", path, total, end, cut, max_length)
     if read > total:
-        logger.warning("left out %d pairs with a side of invisible characters alone", read - total)
+        logger.warning("skipped %d pairs with a side of only invisible characters", read - total)
 
 
 def tokenise(processor: spm.SentencePieceProcessor, pairs: list[L], threads: int) -> tuple[list[L], list[list[int]]]:
-    """Both sides of pairs as pieces: English, translation, pair after pair; pairs with an empty side are left out."""
+    """Tokenise pairs: English, translation, pair after pair; without pairs that have an empty side."""
     texts = [text for pair in pairs for text in pair.texts]
     sentences: list[list[int]] = processor.encode(texts, num_threads=threads)
     sides = list(zip(sentences[::2], sentences[1::2], strict=True))
@@ -201,9 +203,9 @@ def tokenise(processor: spm.SentencePieceProcessor, pairs: list[L], threads: int
 
 
 def kept_pairs(pairs: Iterable[L], tokenizer: Path) -> Iterator[L]:
-    """Yields the pairs that the store keeps, in the store's order; its tokenizer decides, see `tokenise`.
+    """Yields the pairs that the store keeps, in its order, as its tokenizer decides, see `tokenise`.
 
-    Only a side without any visible ASCII character is tokenised to see whether something is left of it.
+    Only sides without any visible ASCII character are tokenised, to check whether any pieces are left.
     """
     processor = open_tokenizer(tokenizer)
     for pair in pairs:
@@ -212,7 +214,7 @@ def kept_pairs(pairs: Iterable[L], tokenizer: Path) -> Iterator[L]:
 
 
 def chosen_pairs(pairs: Iterable[T], numbers: NDArray[np.int64]) -> Iterator[T]:
-    """Those of the pairs of a stream that have the given numbers, which are sorted; reads no further."""
+    """The pairs of a stream with these sorted numbers; stops reading after the last one."""
     wanted = np.zeros(numbers[-1] + 1 if len(numbers) else 0, np.bool_)
     wanted[numbers] = True
     return compress(islice(pairs, len(wanted)), wanted)
@@ -221,7 +223,7 @@ def chosen_pairs(pairs: Iterable[T], numbers: NDArray[np.int64]) -> Iterator[T]:
 def sort_by_cell(folder: Path, sizes: list[int]) -> None:
     """Write `rows.u32`, the pair numbers ordered by cell (a counting sort in chunks), and drop `cell.u16`."""
     cells = np.memmap(folder / "cell.u16", np.uint16, "r")
-    with open(folder / "rows.u32", "wb") as file:  # with room for all: a disk that is full ends who writes to a map
+    with open(folder / "rows.u32", "wb") as file:  # in full first: a map of a full disk kills the process
         for start in range(0, len(cells), CHUNK):
             file.write(bytes(4 * min(CHUNK, len(cells) - start)))
     rows = np.memmap(folder / "rows.u32", np.uint32, "r+")

@@ -1,4 +1,4 @@
-"""Content that stands in several languages: the rows of a store by content and language."""
+"""Content in several languages: the rows of a store by content and language."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ Rows = NDArray[np.int64]
 
 
 class Versions:
-    """The rows of a store by content, which is what has one number in `Store.group`, and by language.
+    """The rows of a store by content and by language; rows with the same number in `Store.group` have the same content.
 
     A language is the first word of a cell's second part. Contents and languages are counted from 0: G contents, L
     languages.
@@ -28,16 +28,16 @@ class Versions:
         counts = np.bincount(key, minlength=len(first) * len(self.languages))
         self._starts = (np.cumsum(counts) - counts).reshape(len(first), -1)
         self._counts = counts.reshape(len(first), -1)
-        self.there = self._counts > 0  # which languages each content stands in [G, L]
+        self.there = self._counts > 0  # which languages each content is in [G, L]
 
     def row(self, rng: np.random.Generator, contents: Rows, languages: Rows) -> Rows:
-        """A row of each of some contents in a language that it stands in [n]; one of them, where it has several."""
+        """A row for each content in a language that it has [n]; a random one if there are several."""
         at = np.floor(rng.random(len(contents)) * self._counts[contents, languages]).astype(np.int64)
         rows: Rows = self._rows[self._starts[contents, languages] + at]
         return rows
 
     def any_language(self, rng: np.random.Generator, contents: Rows) -> Rows:
-        """One of the languages that each content stands in, all as often [n]."""
+        """A random language for each content, out of those that it has [n]."""
         lots = np.where(self.there[contents], rng.random((len(contents), len(self.languages))), -1)
         languages: Rows = lots.argmax(axis=1)
         return languages

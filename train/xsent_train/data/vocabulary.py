@@ -1,7 +1,7 @@
 """The joint vocabulary: one SentencePiece model over all languages, which is also the only text normaliser.
 
-It can grow by the pieces of another language. Text of the old languages is then cut exactly as before: old pieces keep
-their ids and scores, and a new piece that would cut old text in another way is left out.
+It can grow by the pieces of another language. Text in the old languages keeps exactly the same pieces: old pieces keep
+their ids and scores, and new pieces that would cut old text in another way are dropped.
 """
 
 import io
@@ -28,18 +28,18 @@ logger = logging.getLogger(__name__)
 
 MASK_PIECE = "[MASK]"
 
-# A model's file as a protobuf message, to read and to change its pieces. Made while it is imported: no type is known.
+# The file of a model as a protobuf message, to read and change its pieces. Built at import time, so it has no type.
 ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 SentencePiece = ModelProto.SentencePiece
 
-# What SentencePiece says, and what we say.
+# SentencePiece's errors, and what to report instead.
 REFUSALS = {
     r"too high .* <= (\d+)": "the text has {0} at most; set {setting} to {0} or less, or take more text",
-    r"required_chars\. \d+ vs (\d+)": "bytes and characters alone are {0}; set {setting} to {0} or more",
-    r"sentences_\.empty\(\)": "there is no sentence to train it on",
+    r"required_chars\. \d+ vs (\d+)": "the bytes and characters already need {0}; set {setting} to {0} or more",
+    r"sentences_\.empty\(\)": "there are no sentences to train it on",
 }
 
-Piece = tuple[str, float]  # its text, where a space is written ▁, and its log-probability
+Piece = tuple[str, float]  # its text, with ▁ for spaces, and its log-probability
 
 
 def sample_text(
@@ -47,7 +47,7 @@ def sample_text(
 ) -> Iterator[str]:
     """About `sentences` sentences to train a vocabulary on, drawn per cell in proportion to its share.
 
-    English stands in every pair and would make up half of the text, so that every second English side is left out.
+    Only every second English side is used, because English is in every pair and would otherwise be half of the text.
     """
     rates = {cell: sentences * shares[cell] / (1.5 * counts[cell]) for cell in counts}
     for pair in pairs:
@@ -62,7 +62,7 @@ def sample_text(
 def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int, exact: bool = True) -> None:
     """Train a unigram SentencePiece model with byte fallback and case folding (mao2021 section 4; 50k joint).
 
-    It has `size` pieces. Raises DataError if the text is too small for them, unless the number need not be `exact`.
+    It has `size` pieces, or fewer if the number need not be `exact`. Raises DataError if the text is too small.
     """
     model = io.BytesIO()
     try:
@@ -83,18 +83,18 @@ def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int
             num_threads=threads,
             minloglevel=1,
         )
-    except (RuntimeError, ValueError) as error:  # the latter of a size that is no 32-bit number
+    except (RuntimeError, ValueError) as error:  # ValueError for a size over 32 bits
         why, setting = in_one_line(error), "vocabulary.size" if exact else "--pieces"
         for pattern, words in REFUSALS.items():
             if match := re.search(pattern, why):
                 why = words.format(*match.groups(), setting=setting)
-        raise DataError(f"no vocabulary of {size} pieces could be trained: {why}") from error
+        raise DataError(f"cannot train a vocabulary of {size} pieces: {why}") from error
     with atomic_file(path) as file:
         file.write(model.getvalue())
 
 
 def is_text(processor: spm.SentencePieceProcessor, piece: int) -> bool:
-    """Whether a piece is text: no byte, no control symbol, not the unknown one."""
+    """Whether a piece is text, not a byte, a control symbol or the unknown piece."""
     return not (processor.is_byte(piece) or processor.is_control(piece) or processor.is_unknown(piece))
 
 
@@ -105,21 +105,21 @@ def maskable_pieces(processor: spm.SentencePieceProcessor) -> NDArray[np.bool_]:
 
 
 def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, keep: Iterable[str], threads: int) -> int:
-    """Add the pieces of a new language to a vocabulary; returns how many, their ids follow the old ones.
+    """Add the pieces of a new language to a vocabulary; returns how many. Their ids follow the old ones.
 
-    A vocabulary of the new language alone is trained, and its pieces that the old one lacks are added with their
-    scores: the two log-probabilities are of one kind, and measured, a shift between them changes next to nothing.
-    The new one has at most `size` pieces; its text is held in memory (3 kB a sentence), 50,000 are enough.
+    A vocabulary of at most `size` pieces is trained on the new language, and the pieces that the old one lacks are
+    added with their scores: both are log-probabilities, and in measurements a shift between them changes next to
+    nothing. The text is held in memory (3 kB per sentence); 50,000 sentences are enough.
 
-    Sentences to `keep` shall be cut into pieces exactly as before. Those with letters of a script that the old
-    vocabulary does not have quote some other language, and are not kept. Raises DataError if the old model cannot be
+    Sentences to `keep` must have exactly the same pieces as before. This does not apply to sentences with letters of a
+    script that the old vocabulary lacks, which quote another language. Raises DataError if the old model cannot be
     read.
     """
     model = read_model(old)
     with TemporaryDirectory() as folder:
-        alone = Path(folder) / "sentencepiece.model"
-        train_vocabulary(text, alone, size=size, threads=threads, exact=False)
-        pieces = missing_pieces(model, alone.read_bytes())
+        new = Path(folder) / "sentencepiece.model"
+        train_vocabulary(text, new, size=size, threads=threads, exact=False)
+        pieces = missing_pieces(model, new.read_bytes())
     pieces = harmless_pieces(model, pieces, keep, threads=threads)
     with atomic_file(out) as file:
         file.write(with_pieces(model, pieces))
@@ -134,13 +134,13 @@ def read_model(path: Path) -> bytes:
     return model
 
 
-def missing_pieces(model: bytes, alone: bytes) -> list[Piece]:
+def missing_pieces(model: bytes, new_model: bytes) -> list[Piece]:
     """The pieces of a new language's vocabulary that a model lacks, the most probable first.
 
-    Their scores are never below the model's lowest: the cost of an unknown character follows from that one and must
-    stay the same.
+    Their scores are never below the lowest one of the model, because that one determines the cost of an unknown
+    character, which must not change.
     """
-    old, new = open_model(model), open_model(alone)
+    old, new = open_model(model), open_model(new_model)
     known = {old.id_to_piece(i) for i in range(len(old))}
     lowest = min(old.get_score(i) for i in range(len(old)) if is_text(old, i))
     texts = ((new.id_to_piece(i), new.get_score(i)) for i in range(len(new)) if is_text(new, i))
@@ -148,11 +148,11 @@ def missing_pieces(model: bytes, alone: bytes) -> list[Piece]:
 
 
 def harmless_pieces(model: bytes, pieces: Sequence[Piece], keep: Iterable[str], *, threads: int) -> list[Piece]:
-    """Leave out the pieces with which a sentence of a sample, `keep`, would be cut in another way than before.
+    """Drop the pieces that would change how a sentence of a sample, `keep`, is cut.
 
-    A sentence that no new piece turns up in is cut as before: its best cut is still there, and still the best. When
-    pieces go, others may take their place, so it takes a few rounds; each looks at the sentences that changed in the
-    round before.
+    A sentence without new pieces is cut as before, because its best cut still exists and is still the best. When pieces
+    are dropped, others may take their place, so this takes a few rounds. Each round only checks the sentences that
+    changed in the previous one.
     """
     old = open_model(model)
     known = set[str]().union(*(scripts(old.id_to_piece(i)) for i in range(len(old))))
@@ -163,20 +163,20 @@ def harmless_pieces(model: bytes, pieces: Sequence[Piece], keep: Iterable[str], 
         intruders = {i - len(old) for ids in cut for i in ids if i >= len(old)}
         sample = [sentence for sentence, ids in zip(sample, cut, strict=True) if max(ids, default=0) >= len(old)]
         kept = [piece for i, piece in enumerate(kept) if i not in intruders]
-    logger.info("%d new pieces, %d left out because old text uses them", len(kept), len(pieces) - len(kept))
+    logger.info("%d new pieces, %d dropped because old text would use them", len(kept), len(pieces) - len(kept))
     return kept
 
 
 def scripts(text: str) -> set[str]:
     """The scripts of a text's letters, as Unicode names them: {"LATIN"}, {"CJK", "HIRAGANA"}."""
-    letters = unicodedata.normalize("NFKC", text)  # full-width, superscript and the like
+    letters = unicodedata.normalize("NFKC", text)  # full-width, superscript and so on
     return {re.split("[ -]", unicodedata.name(letter, "UNKNOWN"))[0] for letter in set(letters) if letter.isalpha()}
 
 
 def with_pieces(model: bytes, pieces: Iterable[Piece]) -> bytes:
     """A SentencePiece model with pieces added after its own.
 
-    Protobuf messages can be concatenated: repeated fields grow, and the old bytes stay as they are.
+    Protobuf messages can be concatenated: repeated fields grow, and the old bytes do not change.
     """
     added = ModelProto(pieces=[SentencePiece(piece=text, score=score) for text, score in pieces])
     return model + bytes(added.SerializeToString())

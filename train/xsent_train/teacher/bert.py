@@ -1,7 +1,7 @@
 """Folders of sentence-transformers: their BERT's weights to start from, and the whole model as an encoder of texts.
 
-A table under a teacher's layers does not start from nothing: a piece that is an English word gets the teacher's own row
-(as in WECHSEL, Minixhofer et al. 2022).
+The table under a teacher's layers has a starting point: a piece that is an English word gets the teacher's row (as in
+WECHSEL, Minixhofer et al. 2022).
 """
 
 import logging
@@ -40,11 +40,11 @@ POSITIONS = "embeddings.position_embeddings.weight"
 WEIGHTS, CONFIG, POOLING = "model.safetensors", "config.json", "1_Pooling/config.json"
 MODULES = "modules.json"  # marks a folder of sentence-transformers
 PICKLED = "*_model*.bin"  # pytorch_model.bin, its shards, adapter_model.bin
-BATCH = 32  # sentences, sorted by length, padded to the longest of them; on a CPU 64 and 128 are slower
-SEEN = 20  # times that a piece must stand in English text to count as English
-FOREIGN = 8  # times as often it may stand in the other languages
-COUNTED = 200_000  # pairs of which pieces are counted
-PARTS = {  # names of a layer here and in the files of a BERT, of which some lie there in parts
+BATCH = 32  # sentences, sorted by length and padded to the longest; on a CPU, 64 and 128 are slower
+SEEN = 20  # minimum number of times that an English piece occurs in English text
+FOREIGN = 8  # how many times more often it may occur in the other languages
+COUNTED = 200_000  # pairs whose pieces are counted
+PARTS = {  # names in a layer here, and in the files of a BERT, where some are split
     "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
     "attention_out": ("attention.output.dense",),
     "attention_norm": ("attention.output.LayerNorm",),
@@ -60,11 +60,11 @@ class TeacherBert:
 
     path: Path  # its folder, one of sentence-transformers
     config: Mapping[str, Any]  # its `config.json`
-    weights: Mapping[str, Tensor]  # its tensors by their names in a BERT
+    weights: Mapping[str, Tensor]  # its tensors, by their names in a BERT
 
     @cached_property
     def identity(self) -> str:
-        """Identity of the files of its folder."""
+        """Identity of the files in its folder."""
         return files_identity(self.path)
 
     @cached_property
@@ -74,15 +74,15 @@ class TeacherBert:
 
     @property
     def table(self) -> Tensor:
-        """Its rows by the ids of its own tokenizer [V, D]."""
+        """The rows for the ids of its own tokenizer [V, D]."""
         return self.weights["embeddings.word_embeddings.weight"]
 
     def piece(self, name: str) -> int:
-        """The id of a symbol such as [CLS]. Raises DataError if there is none."""
-        found = self.tokenizer.token_to_id(name)
-        if found is None:
+        """The id of a symbol such as [CLS]. Raises DataError if it is missing."""
+        number = self.tokenizer.token_to_id(name)
+        if number is None:
             raise DataError(f"{self.path / TOKENIZER}: has no {name}; only a BERT's layers can be taken over")
-        return int(found)
+        return int(number)
 
     @property
     def frame(self) -> tuple[int, int]:
@@ -114,7 +114,7 @@ class TeacherBert:
         return shaped
 
     def model_config(self, max_length: int) -> ModelConfig:
-        """The shape of the encoder that it is."""
+        """The shape of the teacher as an encoder."""
         return ModelConfig(
             vocab_size=len(self.table),
             dim=self.config["hidden_size"],
@@ -127,20 +127,20 @@ class TeacherBert:
         )
 
     def layers(self, numbers: Sequence[int], max_length: int) -> dict[str, Tensor]:
-        """All but the table, by the names of an encoder with these of its layers."""
+        """All weights but the table, by their names in an encoder of these layers."""
         weights = self.weights
         positions = weights[POSITIONS][: max_length + FRAME]
         state = {"positions": positions + weights["embeddings.token_type_embeddings.weight"][0]}
         for kind in ("weight", "bias"):
             state[f"table_norm.{kind}"] = weights[f"embeddings.LayerNorm.{kind}"]
             for place, number in enumerate(numbers):
-                for ours, its in PARTS.items():
-                    parts = [weights[f"encoder.layer.{number}.{part}.{kind}"] for part in its]
-                    state[f"layers.{place}.{ours}.{kind}"] = torch.cat(parts)
+                for name, split in PARTS.items():
+                    parts = [weights[f"encoder.layer.{number}.{part}.{kind}"] for part in split]
+                    state[f"layers.{place}.{name}.{kind}"] = torch.cat(parts)
         return state
 
     def encoder(self, max_length: int = 254) -> Encoder:
-        """The whole teacher, which reads the ids of its own tokenizer."""
+        """The whole teacher as an encoder for the ids of its own tokenizer."""
         first, last = self.frame
         config = replace(self.model_config(max_length), first=first, last=last)
         encoder = Encoder(config)
@@ -150,7 +150,7 @@ class TeacherBert:
 
 
 def read_teacher(path: Path) -> TeacherBert:
-    """Read a folder of sentence-transformers; raises DataError if its model is no BERT that pools by the mean."""
+    """Read a folder of sentence-transformers. Raises DataError if its model is not a BERT with mean pooling."""
     refuse_pickle(path)
     expected = f"expected a folder of sentence-transformers with {CONFIG} and {WEIGHTS}, whose layers can be taken over"
     config = read_json(path / CONFIG, expected)
@@ -162,11 +162,11 @@ def read_teacher(path: Path) -> TeacherBert:
     if kind != "bert":
         raise DataError(f"{path}: is of type {kind!r}; only the layers of a 'bert' can be taken over")
     if activation not in ACTIVATIONS:
-        raise DataError(f"{path}: its activation is {activation!r}; known are {', '.join(ACTIVATIONS)}")
+        raise DataError(f"{path}: its activation is {activation!r}; supported are {', '.join(ACTIVATIONS)}")
     if not pools_by_mean(pooling):
-        raise DataError(f"{path}: does not pool by the mean over its tokens, as an encoder of ours does")
+        raise DataError(f"{path}: does not take the mean of its tokens, as an xsent encoder does; use another model")
     teacher = TeacherBert(path, config, weights)
-    with as_data_error(path, f"{CONFIG} and {WEIGHTS} must make a BERT"):
+    with as_data_error(path, f"expected {CONFIG} and {WEIGHTS} of a BERT"):
         shapes = {name: weight.shape for name, weight in Encoder(teacher.model_config(1)).state_dict().items()}
         state = {"table.weight": teacher.table, **teacher.layers(range(config["num_hidden_layers"]), 1)}
         wrong = [name for name, shape in shapes.items() if state[name].shape != shape]
@@ -176,13 +176,13 @@ def read_teacher(path: Path) -> TeacherBert:
 
 
 def pools_by_mean(pooling: Mapping[str, Any]) -> bool:
-    """Whether a configuration of pooling, of today's form or of that with a flag for each kind, is the mean alone."""
+    """Whether a pooling configuration, in its current form or the older one with flags, is only the mean."""
     flags = {name for name, on in pooling.items() if name.startswith("pooling_mode_") and on is True}
     return pooling.get("pooling_mode", "mean") in ("mean", ["mean"]) and flags <= {"pooling_mode_mean_tokens"}
 
 
 def list_modules(kinds: Mapping[str, str]) -> list[dict[str, object]]:
-    """The content of `modules.json`, for modules of these kinds by their folders."""
+    """The content of `modules.json` for modules, given their kinds by folder."""
     return [
         {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for number, (path, kind) in enumerate(kinds.items())
@@ -190,7 +190,7 @@ def list_modules(kinds: Mapping[str, str]) -> list[dict[str, object]]:
 
 
 class TeacherInput:
-    """The input side of a teacher as an encoder: the mean of the rows of a sentence, before any layer."""
+    """The input of a teacher as an encoder: the mean of a sentence's rows, before any layer."""
 
     def __init__(self, teacher: TeacherBert) -> None:
         self._teacher = teacher
@@ -198,7 +198,7 @@ class TeacherInput:
         self.dim = teacher.table.shape[1]
 
     def encode(self, sentences: list[str]) -> Floats:
-        """The means [n, dim], not of length 1; zero for a sentence without tokens."""
+        """The means [n, dim], not normalised; zero for a sentence without tokens."""
         read = self._teacher.tokenizer.encode_batch(sentences, add_special_tokens=False)
         lengths = torch.tensor([len(sentence.ids) for sentence in read])
         ids = torch.tensor([i for sentence in read for i in sentence.ids], dtype=torch.long)
@@ -211,33 +211,33 @@ class TeacherInput:
 
 
 def english_rows(teacher: TeacherBert, processor: spm.SentencePieceProcessor, counts: NDArray[np.int64]) -> Tensor:
-    """Rows for a vocabulary of ours: a teacher's own where a piece is English, their mean elsewhere [V, D].
+    """Rows for a student's vocabulary: the teacher's rows for English pieces, and their mean for others [V, D].
 
-    `counts` says how often each piece stands in English, and in other languages [2, V]. Raises DataError if no piece is
+    `counts` are the occurrences of each piece in English and in other languages [2, V]. Raises DataError if no piece is
     English.
     """
     known = teacher.tokenizer.get_vocab()
     rows = teacher.table.mean(dim=0, keepdim=True).repeat(len(processor), 1)
     english = (counts[0] >= SEEN) & (FOREIGN * counts[0] >= counts[1])
-    met = 0
+    matched = 0
     for piece in english.nonzero()[0].tolist():
         if not processor.is_byte(piece) and (ids := spell(teacher, processor.id_to_piece(piece), known)):
             rows[piece] = teacher.table[ids].mean(dim=0)
-            met += 1
-    if not met:
+            matched += 1
+    if not matched:
         raise DataError(
-            f"{teacher.path}: none of {len(processor)} pieces is an English word that it knows; the vocabulary needs "
-            "English text"
+            f"{teacher.path}: knows none of the {len(processor)} pieces as an English word; train the vocabulary on "
+            "English text, too"
         )
     ends = (processor.bos_id(), "[CLS]"), (processor.eos_id(), "[SEP]"), (processor.unk_id(), "[UNK]")
     for piece, symbol in ends:
         rows[piece] = teacher.table[teacher.piece(symbol)]
-    logger.info("%d of %d pieces start at the teacher's rows", met, len(processor))
+    logger.info("%d of %d pieces start at the teacher's rows", matched, len(processor))
     return rows
 
 
 def spell(teacher: TeacherBert, piece: str, known: Mapping[str, int]) -> list[int]:
-    """A piece as pieces of a teacher; empty where it is unknown to it."""
+    """Spell a piece in the pieces of a teacher; empty if the teacher does not know it."""
     if (inner := f"##{piece}") in known:
         return [known[inner]]
     ids: list[int] = teacher.tokenizer.encode(piece.removeprefix("▁"), add_special_tokens=False).ids
@@ -245,21 +245,21 @@ def spell(teacher: TeacherBert, piece: str, known: Mapping[str, int]) -> list[in
 
 
 def piece_counts(store: Store, vocab_size: int) -> NDArray[np.int64]:
-    """How often each piece stands in the English and in the other sides of a store, by a sample [2, V]."""
+    """How often each piece occurs in the English and in the other sides of a sample of a store [2, V]."""
     pairs = evenly(len(store), COUNTED)
     longest = np.iinfo(np.int32).max
     return np.stack([np.bincount(store.tokens(pairs, side, longest).ids, minlength=vocab_size) for side in (0, 1)])
 
 
 class SentenceTransformerEncoder:
-    """A sentence-transformers model as an encoder of texts. Raises ValueError if it cannot tell them apart."""
+    """A sentence-transformers model as an encoder of texts. Raises ValueError if all texts get the same vector."""
 
     def __init__(self, model: "SentenceTransformer") -> None:
         self._model = model
         self.dim = 0
         probe = self.encode(["a", "o"])
         self.dim = probe.shape[1]
-        if np.allclose(probe[0], probe[1], atol=1e-6):  # the library makes up a tokenizer where none is
+        if np.allclose(probe[0], probe[1], atol=1e-6):  # the library makes up a missing tokenizer
             raise ValueError("different texts get the same vector; its tokenizer is missing")
 
     def encode(self, sentences: list[str]) -> Floats:
@@ -271,10 +271,10 @@ class SentenceTransformerEncoder:
 
 
 def open_sentence_transformer(path: Path) -> SentenceTransformerEncoder | None:
-    """The model in a sentence-transformers folder, or None where the folder is something else.
+    """The model in a sentence-transformers folder, or None if the folder is something else.
 
     It runs on a GPU if there is one, in float32. Raises DataError if the folder is damaged, or has pickled weights or
-    code of its own.
+    its own code.
     """
     if not (path / MODULES).is_file():
         return None
@@ -291,17 +291,17 @@ def open_sentence_transformer(path: Path) -> SentenceTransformerEncoder | None:
             model_kwargs={"use_safetensors": True, "dtype": "float32"},
         )
         return SentenceTransformerEncoder(model)
-    except Exception as error:  # whatever a library raises that reads a dozen files of others
+    except Exception as error:  # the library reads a dozen files, and raises anything
         reason = in_one_line(error)
-        if "trust_remote_code" in reason:  # its advice is to allow it
-            reason = "it has code of its own, which xsent does not run; name a model of the library's own modules"
+        if "trust_remote_code" in reason:  # the library would advise to allow it
+            reason = "it has its own code, which xsent does not run; use a model built from the library's modules"
         raise DataError(f"{path}: not a readable sentence-transformers folder: {reason[:300]}") from error
 
 
 def refuse_pickle(path: Path) -> None:
-    """Raises DataError if weights exist as a pickle only."""
+    """Raises DataError if weights exist only as a pickle."""
     for file in sorted(path.rglob(PICKLED)):
         if not file.name.startswith("openvino") and not any(file.parent.glob("*.safetensors")):
             raise DataError(
-                f"{file}: pickled weights, which can run code when read; save the model with safetensors instead"
+                f"{file}: pickled weights can run code when loaded; save the model with safetensors instead"
             )

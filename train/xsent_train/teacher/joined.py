@@ -1,10 +1,10 @@
 """The teachers of a training: one, several joined into one, or a network whose layers are taken over.
 
-Each of several teachers' vectors lose their mean, or that of their language, and get length 1; joined with the roots of
-their weights, the cosine of the whole is the weighted mean of the teachers' cosines. The first principal axes of such
-vectors span the student's space, most important first, so that its prefixes are good by themselves. A pair has one
-target: each teacher's mean of both sides, as far as it knows their languages. A ridge regression from the others stands
-in for a teacher that knows neither.
+To join several teachers, the mean (overall or of the language) is subtracted from each teacher's vectors, they are
+normalised, and concatenated with the roots of the teachers' weights. The cosine of such vectors is the weighted mean of
+the teachers' cosines. Their first principal axes span the student's space, most important first, so that its prefixes
+are useful on their own. A pair has one target: each teacher's mean of both sides, as far as it knows their languages.
+For a teacher that knows neither, the vector is estimated by ridge regression from the others.
 
 Shapes: n pairs, E numbers of all teachers' vectors together, D axes.
 """
@@ -29,13 +29,13 @@ from xsent_train.teacher.bert import TeacherBert, TeacherInput, read_teacher
 from xsent_train.teacher.cache import CACHE_REMEDY, SENTENCES, TeacherVectors
 from xsent_train.teacher.open import Teacher, Teaches, files_identity, open_teacher, short_hash
 
-ONLY = ""  # name of a teacher that stands alone
-LEAST = 50  # sentences of a language that a mean of its own is taken of
-FEWEST = 2  # pairs an axis that the axes are fitted on, at least
+ONLY = ""  # name of a single teacher
+LEAST = 50  # minimum sentences of a language to take its own mean
+FEWEST = 2  # minimum pairs per axis to fit the axes on
 
 Fit = Mapping[
     str, Floats
-]  # `means` [E], `moments` [E, E], `axes` [E, D], `means.TEACHER.LANGUAGE` of those by language
+]  # `means` [E], `moments` [E, E], `axes` [E, D]; `means.TEACHER.LANGUAGE` for teachers centred by language
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Member:
     settings: TeacherConfig
 
     def sides(self, pair: Pair) -> list[tuple[str, str]]:
-        """The sentences of a pair in languages that it knows, and these languages."""
+        """The sentences of a pair that are in languages it knows, with these languages."""
         sides = [(pair.english, pair.language if pair.alone else ENGLISH)]
         if not pair.alone:
             sides.append((pair.translation, pair.language))
@@ -62,22 +62,22 @@ class Member:
 
 
 class JoinedTeacher:
-    """Several teachers as one; each encodes a sentence once, and the vectors are kept in a folder."""
+    """Several teachers as one. Each encodes a sentence once, and the vectors are kept in a folder."""
 
     def __init__(self, members: Sequence[Member], dim: int) -> None:
         self.members = members
         self.dim = dim
         if dim > (width := sum(member.teacher.dim for member in members)):
-            raise DataError(f"dim = {dim}: the teachers' vectors have {width} numbers together, dim is at most that")
+            raise DataError(f"dim = {dim}: the teachers' vectors have {width} numbers together; dim is at most that")
         self._vectors: dict[str, TeacherVectors] = {}
         self._fit: Fit = {}
         self._key = ""
 
     @property
     def identity(self) -> str:
-        """Identity of the joined vectors, by the teachers, their settings and the text that the axes are fitted on."""
+        """Identity of the joined vectors: of the teachers, their settings, and the text that the axes are fitted on."""
         parts: list[list[object]] = [
-            # The default adds nothing: it came later.
+            # The default adds nothing, because the setting is newer than this identity.
             [m.name, m.identity, m.settings.weight, list(m.settings.languages), *[True] * m.settings.by_language]
             for m in self.members
         ]
@@ -89,7 +89,7 @@ class JoinedTeacher:
         return {name: self._fit[name] for name in ("means", "axes")}
 
     def prepare(self, folder: Path, key: str, sample: Callable[[], Sequence[Pair]]) -> None:
-        """Open the vectors and axes in a folder, for a store of this key; fit missing axes on a sample of its pairs."""
+        """Open the vectors and axes in a folder for the store with this key; fit missing axes on a sample of pairs."""
         self._key = key
         for member in self.members:
             path, about = folder / f"{member.name}-{member.identity}", {"teacher": member.identity}
@@ -97,7 +97,7 @@ class JoinedTeacher:
             self._vectors[member.name] = opened
         file = folder / f"joined-{self.identity}.safetensors"
         if not file.exists():
-            # The file gets the memory as it lies.
+            # The file gets the bytes in memory order.
             fit = {name: np.ascontiguousarray(array) for name, array in self._fitted(sample()).items()}
             with atomic_file(file) as out:
                 out.write(save(fit))
@@ -116,7 +116,7 @@ class JoinedTeacher:
         return unit_rows(joined) @ self._fit["axes"]
 
     def vectors(self, name: str, sentences: Sequence[str]) -> Floats:
-        """The unit vectors of sentences by one of the teachers [n, its dimensions], made now or read from disk."""
+        """The unit vectors of sentences by one of the teachers [n, its dim], computed or read from disk."""
         member, kept = next(m for m in self.members if m.name == name), self._vectors[name]
         digests = np.array([digest(sentence) for sentence in sentences], np.uint64)
         texts = dict(zip(digests.tolist(), sentences, strict=True))
@@ -128,12 +128,12 @@ class JoinedTeacher:
 
     @cached_property
     def _columns(self) -> list[slice]:
-        """Where each teacher's numbers are among those of all."""
+        """The columns of each teacher in the joined vectors."""
         ends = np.cumsum([member.teacher.dim for member in self.members]).tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
     def _joined(self, pairs: Sequence[Pair], means: Fit) -> tuple[Floats, NDArray[np.bool_]]:
-        """Weighted vectors of pairs [n, E] without these means, and which teachers know each [n, teachers]."""
+        """Weighted vectors of pairs [n, E] minus these means, and which teachers know each pair [n, teachers]."""
         joined = np.zeros((len(pairs), self._columns[-1].stop), np.float32)
         known = np.zeros((len(pairs), len(self.members)), np.bool_)
         for number, (member, columns) in enumerate(zip(self.members, self._columns, strict=True)):
@@ -150,7 +150,7 @@ class JoinedTeacher:
         return joined, known
 
     def _fitted(self, pairs: Sequence[Pair]) -> Fit:
-        """Means, moments and axes, of the pairs that every teacher knows. Raises DataError if they are few."""
+        """Means, moments and axes of the pairs that every teacher knows. Raises DataError if there are too few."""
         complete = [pair for pair in pairs if all(member.sides(pair) for member in self.members)]
         if len(complete) < FEWEST * self.dim:
             raise DataError(f"{len(complete)} pairs that all teachers know; the axes need {FEWEST * self.dim} or more")
@@ -164,7 +164,7 @@ class JoinedTeacher:
         return {**means, "moments": moments, "axes": axes.astype(np.float32)}
 
     def _means(self, member: Member, pairs: Sequence[Pair]) -> dict[str, Floats]:
-        """The mean of a teacher's vectors, under its name; if asked for, those of languages with enough text too."""
+        """The mean of a teacher's vectors, by its name; with `by_language`, also that of languages with enough text."""
         sides = [side for pair in pairs for side in member.sides(pair)]
         vectors = unit_rows(self.vectors(member.name, [text for text, _ in sides]))
         languages = np.array([language for _, language in sides])
@@ -176,10 +176,10 @@ class JoinedTeacher:
         return means
 
     def _filled(self, joined: Floats, known: NDArray[np.bool_]) -> Floats:
-        """Joined vectors [n, E] of pairs that these teachers know, with an estimate of the vectors of the others."""
+        """Joined vectors [n, E] of pairs that only `known` teachers know, with estimates for the other teachers."""
         if known.all():
             return joined
-        have = np.concatenate([np.full(m.teacher.dim, one) for m, one in zip(self.members, known, strict=True)])
+        have = np.concatenate([np.full(m.teacher.dim, knows) for m, knows in zip(self.members, known, strict=True)])
         moments = self._fit["moments"].astype(np.float64)
         squares, products = (torch.from_numpy(moments[np.ix_(have, columns)]) for columns in (have, ~have))
         matrix = solve_ridge(squares, products).float().numpy()
@@ -192,19 +192,19 @@ class JoinedTeacher:
 class Teachers:
     """The teachers of a training."""
 
-    vectors: Teaches | None = None  # gives sentence vectors
+    vectors: Teaches | None = None  # the source of sentence vectors
     bert: TeacherBert | None = None  # the network whose layers are taken over
 
     @property
     def dim(self) -> int | None:
-        """Length of a target; None without teacher."""
+        """Dimension of a target; None without a teacher."""
         if self.vectors is not None:
             return self.vectors.dim
         return self.bert.table.shape[1] if self.bert is not None else None
 
     @property
     def joined(self) -> JoinedTeacher | None:
-        """The teacher, where it is several."""
+        """The joined teacher, if there are several."""
         return self.vectors if isinstance(self.vectors, JoinedTeacher) else None
 
     def of(self, stage: StageConfig) -> Teaches | None:
@@ -222,41 +222,43 @@ class Teachers:
 
 
 def reads_vectors(stages: Sequence[StageConfig]) -> bool:
-    """Whether one of some stages learns from a teacher's sentence vectors, not from its input alone."""
+    """Whether any stage learns from a teacher's sentence vectors, not only from its input."""
     return any(stage.objectives.distils and not stage.objectives.embedding_match for stage in stages)
 
 
 def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) -> Teachers:
-    """Open the teachers that a recipe needs, by their names in it; one that stands alone may have an 8-bit form."""
+    """Open the teachers that a recipe needs, by their names in it; a single one may have an 8-bit form."""
     path = paths.get(ONLY)
     if recipe.teachers:
         if recipe.teacher_layers or fast is not None or path is not None:
             raise DataError(
-                "a recipe with a table of teachers takes each as --teacher NAME=PATH, in 8 bits or not, and no layers"
+                "a recipe with several teachers takes each as --teacher NAME=PATH, in 8 bits or not; remove "
+                "teacher_layers, --fast-teacher and a --teacher without NAME"
             )
         return Teachers(vectors=open_joined(recipe.teachers, paths, recipe.dim))
     if named := [name for name in paths if name != ONLY]:
-        raise DataError(f"--teacher {named[0]}=PATH: the recipe has no table [teachers.{named[0]}]; give PATH alone")
+        raise DataError(f"--teacher {named[0]}=PATH: the recipe has no table [teachers.{named[0]}]; give only PATH")
     if path is None:
         if recipe.teacher_layers:
-            raise DataError("teacher_layers takes over the layers of a teacher; name its folder with --teacher")
+            raise DataError("teacher_layers takes over layers of a teacher; name its folder with --teacher")
         if fast is not None:
-            raise DataError(f"{fast}: an 8-bit form needs its teacher; name that with --teacher")
+            raise DataError(f"{fast}: an 8-bit form needs its teacher; name it with --teacher")
         return Teachers()
     bert = read_teacher(path) if recipe.teacher_layers else None
     if bert is not None and not reads_vectors(recipe.stages):
         return Teachers(bert=bert)
     vectors = open_teacher(fast or path)
     if fast is not None and vectors.original != (bert.identity if bert is not None else files_identity(path)):
-        raise DataError(f"{fast}: is not the 8-bit form of {path}; xsent-export {path} NEW --format teacher makes it")
+        command = f"xsent-export {path} NEW --format teacher"
+        raise DataError(f"{fast}: is not the 8-bit form of {path}; create that with {command}")
     return Teachers(vectors, bert)
 
 
 def open_joined(settings: Mapping[str, TeacherConfig], paths: Mapping[str, Path], dim: int) -> JoinedTeacher:
-    """Open the teachers of a recipe's table. Raises DataError if a path is missing or too many."""
+    """Open the teachers of a recipe's table. Raises DataError if paths are missing or superfluous."""
     if missing := [name for name in settings if name not in paths]:
         raise DataError(f"the recipe's teachers need paths: add --teacher {missing[0]}=PATH")
     if unknown := [name for name in paths if name not in settings]:
         known = ", ".join(settings)
         raise DataError(f"--teacher {unknown[0]}=...: the recipe has no such teacher; its teachers are {known}")
-    return JoinedTeacher([Member(name, open_teacher(paths[name]), one) for name, one in settings.items()], dim)
+    return JoinedTeacher([Member(name, open_teacher(paths[name]), own) for name, own in settings.items()], dim)

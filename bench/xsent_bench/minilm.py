@@ -1,25 +1,21 @@
-"""Models with random weights in the true shape of others: their cost is right, their vectors are nonsense."""
+"""multilingual-MiniLM-L12 with random weights: realistic cost, meaningless vectors."""
 
 import io
-import json
 import shutil
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import count, islice
 from pathlib import Path
 
-import numpy as np
-
 from xsent.bundle import TOKENIZER, file_digest
 from xsent.files.atomic import atomic_folder
-from xsent_bench.systems import MINILM, SMALL, STATIC
+from xsent_bench.systems import MINILM
 from xsent_export.graph import STATES
 from xsent_export.tokenizer import write_tokenizer
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.model import ModelConfig
 
-# Pieces (rows of the table), dimensions and layers. The table of all-MiniLM-L6 has 30,522 rows, but our tokenizer more.
-SHAPES = {MINILM: (250_037, 384, 12), SMALL: (48_000, 384, 6), STATIC: (500_353, 256, 0)}
+SHAPE = (250_037, 384, 12)  # pieces (rows of the table), dimensions and layers
 LONGEST = 512  # tokens
 # Korean syllables: none of our texts has one, so that the pieces made of them are never used.
 FIRST_SYLLABLE = ord("가")
@@ -27,26 +23,23 @@ SYLLABLES = 11_172
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
-def write_model(name: str, tokenizer: Path, work: Path) -> Path:
-    """A model of `SHAPES` with random weights in `work`, made if it is not there or has another tokenizer.
+def write_minilm(tokenizer: Path, work: Path) -> Path:
+    """The folder of the model in `work`; it is written if it is missing or has another tokenizer.
 
-    Its vectors are nonsense, its cost is not. Our SentencePiece model is padded to its number of pieces: all systems
-    then read the same tokens, and each loads a tokenizer of its true size.
+    The SentencePiece model `tokenizer` is padded to the true number of pieces: all systems then read the same tokens,
+    and each loads a tokenizer of its true size.
     """
-    folder = work / name
-    pieces, width, layers = SHAPES[name]
+    folder = work / MINILM
     mark = folder / "made-of"
     digest = file_digest(tokenizer)
     if mark.is_file() and mark.read_text() == digest:
         return folder
     shutil.rmtree(folder, ignore_errors=True)
+    pieces = SHAPE[0]
     with atomic_folder(folder) as partial:
         pad_vocabulary(tokenizer, pieces, partial / TOKENIZER)
         write_tokenizer(partial / TOKENIZER, partial, ModelConfig(pieces, num_layers=0, max_length=LONGEST))
-        if layers:
-            write_bert(pieces, width, layers, partial)
-        else:
-            write_static(pieces, width, partial)
+        write_bert(*SHAPE, partial)
         (partial / mark.name).write_text(digest)
     return folder
 
@@ -66,18 +59,9 @@ def pad_vocabulary(model: Path, size: int, path: Path) -> None:
     path.write_bytes(proto.SerializeToString(deterministic=True))
 
 
-def write_static(pieces: int, width: int, folder: Path) -> None:
-    """A table alone, for model2vec."""
-    from safetensors.numpy import save_file
-
-    table = np.random.default_rng(0).standard_normal((pieces, width), np.float32)
-    save_file({"embeddings": table}, folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps({"normalize": True}))
-
-
 def write_bert(pieces: int, width: int, layers: int, folder: Path) -> None:
     """A BERT in float32 for transformers, and as `onnx/model.onnx` in int8 by ONNX Runtime's own tools."""
-    import torch  # here, so that a missing package is reported for this model alone
+    import torch  # here, so that a missing package is reported only for this model
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from transformers import BertConfig, BertModel
 

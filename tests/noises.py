@@ -1,31 +1,15 @@
-"""What noise costs that mails, chats, logs, scans and exports add: docs/lab/noise.md."""
+"""What emails, chats, logs, scans and exports add to a text, made by rules."""
 
 import random
 import re
 import unicodedata
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from itertools import chain, islice
-from pathlib import Path
-from typing import Annotated
-
-import numpy as np
-import typer
-
-from xsent.cli.options import split_names
-from xsent.cli.terminal import one_line_errors
-from xsent.encoder import SentenceEncoder, UnknownTextWarning
-from xsent.files.text import read_fields
-from xsent.precision import Vectors
-from xsent_bench.report import Table
 
 Noise = Callable[[str, random.Random], str]
 
 WORD = re.compile(r"\w+")
 INVISIBLE = ("\u00ad", "\u200b", "\u200d", "\u2060")
 ENTITIES = {"&": "&amp;", '"': "&quot;", "'": "&#39;", " ": "&nbsp;"}
-LIGATURES = {"ffi": "ﬃ", "fi": "ﬁ", "fl": "ﬂ"}
 WIDE = {code: code + 0xFEE0 for code in range(ord("!"), ord("~") + 1)}
 CURLED = {"'": "’", '"': "”", "-": "–"}
 RED, GREEN, PLAIN = "\x1b[1;31m", "\x1b[32m", "\x1b[0m"
@@ -92,7 +76,6 @@ KINDS: dict[str, Noise] = {
     "quoted-printable": lambda text, seeded: _encoded(text),
     "UTF-8 read as Latin-1": lambda text, seeded: text.encode().decode("latin-1"),
     "quote marks of mails": lambda text, seeded: f"> > {text}",
-    "repeated punctuation": lambda text, seeded: text + seeded.randint(2, 5) * text[-1] * (not text[-1].isalnum()),
     "repeated letters": lambda text, seeded: _one_in_ten(text, seeded, lambda t, place: t[place] * 4),
     "capitals": lambda text, seeded: text.upper(),
     "decomposed accents": lambda text, seeded: unicodedata.normalize("NFD", text),
@@ -102,63 +85,11 @@ KINDS: dict[str, Noise] = {
     "a Markdown link": lambda text, seeded: _around_a_word(text, seeded, "[", "](https://example.org/a?b=12)"),
     "an address at the end": lambda text, seeded: f"{text} https://t.co/x7Gh2kQ9",
     "emoji": lambda text, seeded: f"{text} {seeded.choice(EMOJI)}{seeded.choice(EMOJI)}",
-    "typing errors": lambda text, seeded: _one_in_ten(text, seeded, lambda t, place: seeded.choice(("", "x"))),
     "double spaces, tabs": lambda text, seeded: "\t" + text.replace(" ", "  \t"),
     "control characters": lambda text, seeded: _inside(text, seeded, ("\x00", "\x08", "\x1b", "\x7f")),
     "ANSI colours": lambda text, seeded: RED + _around_a_word(text, seeded, PLAIN, GREEN) + PLAIN,
-    "ligatures of scans": lambda text, seeded: _mapped(text, LIGATURES),
     "curly quotes, dashes": lambda text, seeded: "“" + _mapped(text, CURLED) + "”",
     "line numbers": lambda text, seeded: f"{seeded.randrange(1, 400)}: {text}",
     "time stamps": lambda text, seeded: f"[2024-05-{_two(seeded, 28)} 09:{_two(seeded, 59)}:07,113] INFO {text}",
     "chat heads": lambda text, seeded: f"{_two(seeded, 28)}.03.24, 17:{_two(seeded, 59)} - Sara: {text}",
 }
-
-
-@one_line_errors()
-def noise(
-    folder: Annotated[Path, typer.Argument(help="A folder with en-XX.tsv, such as Tatoeba's: English, translation.")],
-    bundle: Annotated[Path | None, typer.Option(help="A bundle; default: the built-in one.")] = None,
-    languages: Annotated[str, typer.Option(help="Languages of the noisy texts, commas between.")] = "fr,de,pt,ru",
-    lines: Annotated[int, typer.Option(min=2, help="Pairs of each language.")] = 200,
-) -> None:
-    """Measure what noise of mails, chats, logs, scans and exports costs, as it is and with --clean.
-
-    P@1 of noisy sentences, whose translations are looked for among clean ones in English; a table in Markdown.
-    """
-    warnings.simplefilter("ignore", UnknownTextWarning)  # some kinds are not far from another language
-    codes = split_names(languages)
-    plain, clean = (SentenceEncoder(bundle, clean=clean) for clean in (False, True))
-    ways = {
-        "": partial(plain.encode, on_long="split"),
-        ", --clean": partial(clean.encode, on_long="split"),
-    }
-    texts = {}
-    english = {}
-    for language in codes:
-        pairs = list(islice(read_fields(folder / f"en-{language}.tsv", 2, "English, translation"), lines))
-        texts[language] = [translation for _, translation in pairs]
-        english[language] = plain.encode([source for source, _ in pairs], on_long="split")
-    rows = []
-    first: list[float] = []
-    for kind, change in KINDS.items():
-        shares = [
-            100 * float(np.mean([_found(encode, texts[code], english[code], change) for code in codes]))
-            for encode in ways.values()
-        ]
-        first = first or shares
-        figures = [(f"{share:.1f}", f"{start - share:+.1f}") for start, share in zip(first, shares, strict=True)]
-        rows.append([kind, *chain.from_iterable(figures)])
-    headings = [f"{figure}{way}" for way in ways for figure in ("P@1", "loss")]
-    typer.echo(Table(["noise", *headings], rows).markdown())
-
-
-def _found(encode: Callable[..., Vectors], texts: Sequence[str], english: Vectors, noise: Noise) -> float:
-    """Share of noisy texts whose nearest English sentence is their own, or one of the same words."""
-    seeded = random.Random(1)
-    vectors = encode([noise(text, seeded) for text in texts])
-    nearest = english[(vectors @ english.T).argmax(axis=1)]
-    return float((nearest == english).all(axis=1).mean())
-
-
-if __name__ == "__main__":
-    typer.run(noise)

@@ -1,0 +1,129 @@
+"""What the commands refuse: one line of error, exit code 1, and nothing written."""
+
+import shlex
+from contextlib import chdir
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Runner, assert_refused
+
+from xsent.classification.classifier import LinearClassifier
+from xsent.encoder import SentenceEncoder
+
+TSV, LINES = "Anna\tBert\nClara\tDavid\n", "Anna sees Boris.\nClara, David and Elena.\n"
+FILES: dict[str, str | bytes] = {
+    "empty": "",
+    "blank": "\n \n",
+    "a.txt": LINES,
+    "b.txt": LINES,
+    "latin1.txt": b"good\ncaf\xe9\n",
+    "a.csv": "id,text,label\nT1,Anna,x\n",
+    "pairs.csv": "n,en,fr\n1,Anna,Anna\n",
+    "pairs.tsv": TSV,
+    "broken.tsv": "Anna\tBert\nClara\n",
+    "taken.tsv": TSV,
+    "folder/en.train.1000": "x\tAnna\ny\tBoris\n",
+    "folder/en.test": "x\tAnna\ny\tBoris\n",
+    "folder/fr.test": "x\tAnna\n",
+    "strange": "sports\tThey won.\n",
+    "en-fr.tsv": TSV,
+    "none/.keep": "",
+}
+REFUSED = {
+    "encode": {
+        "a.txt -o v.csv": "v.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32",
+        "a.txt -o v.f32 --precision int8": "v.f32: .f32 holds float32, not int8; use a name that ends in .npy",
+        "a.txt --precision int8 --no-normalize": "precision = 'int8' does not keep lengths",
+        "a.txt --truncate-dim 33": "truncate_dim = 33 must be between 1 and 32",
+        "a.txt -o nowhere/v.npy": "nowhere/v.npy: No such file or directory",
+        "a.txt --resume": "--resume needs --output",
+        "a.txt -o v.npy --resume --force": "use either --resume or --force",
+        "empty -o v.npy": "empty: empty; expected one text per line",
+        "latin1.txt -o v.npy": "latin1.txt:2: not UTF-8",
+        "missing -o v.npy": "missing: cannot be read",
+        "a.csv": "a.csv: this looks like CSV; name the column: --column NAME (columns: id, text, label)",
+        "a.csv --column text --id id -o v.npy": "v.npy: holds only vectors, no --id id; use a name that ends in .jsonl",
+        "- --id id": "--id id names a column of a table",
+    },
+    "mine": {
+        "- -": "standard input can be read once: only one of SRC and TRG may be -",
+        "a.txt b.txt -k 1 --threshold 99": "no pairs of a.txt and b.txt; the best scores ",
+        "a.txt empty": "empty: empty; expected one text per line",
+        "a.txt blank": "no sentences",
+        "none none -o taken.tsv": "taken.tsv: exists; --force replaces it",
+        "none none -o taken.tsv --force --json": "taken.tsv: --json writes JSON Lines; use a name that ends in .jsonl",
+    },
+    "score": {
+        "empty": "empty: empty; expected one pair per line",
+        "broken.tsv": "broken.tsv:2: 1 fields, expected 2 separated by tabs: source, target",
+        "pairs.tsv": "k = 4 neighbours, but one side has only 2",
+        "pairs.csv": "name the column: --column NAME,NAME (columns: n, en, fr)",
+        "pairs.csv --column en": "--column en: expected two columns with a comma between: source, target",
+        "none -o taken.tsv": "taken.tsv: exists",
+    },
+    "duplicates": {
+        "a.csv": "a.csv: this looks like CSV",
+        "a.csv --column text -o v.parquet": "v.parquet: expected a name that ends in .tsv or .jsonl; DuckDB and pandas",
+        "a.csv --column text -o v.tsv --json": "v.tsv: --json writes JSON Lines; use a name that ends in .jsonl",
+        "none -o taken.tsv": "taken.tsv: exists",
+    },
+    "cluster": {"none -o taken.tsv": "taken.tsv: exists"},
+    "index": {"a.csv x.index": "a.csv: this looks like CSV"},
+    "search": {
+        "bundle Anna --column text": "--column and --id are for a table of --queries",
+        "none Anna": "none: not an index; create one with xsent index",
+        "none ''": "the query is empty; ask for something",
+        "none '  '": "the query is empty; ask for something",
+    },
+    "classify": {
+        "fit a.csv x.npz": "a.csv: this looks like CSV; name the column: --columns LABEL,TEXT",
+        "fit empty x.npz": "empty: no examples",
+        "fit folder/en.test head.npz": "head.npz: exists; --force replaces it",
+        "predict head.npz empty": "empty: empty; expected one text per line",
+        "predict head.npz a.txt -o taken.tsv": "taken.tsv: exists",
+        "evaluate folder folder/fr.test": "name nothing after a folder; --train and --test choose its languages",
+        "evaluate folder/fr.test": "expected a folder, or a training file and test files",
+        "evaluate folder/en.test folder/fr.test --test fr": "name languages of a folder; these are files",
+        "evaluate folder --test fr,xx": "'xx' is not a language of this folder, which has en, fr",
+        "evaluate folder/en.test strange": "strange: label 'sports' is not in both this file and",
+    },
+    "documents": {
+        "fit -o space en=missing": "missing: cannot be read",
+        "fit -o space en=empty": "empty: no documents; expected a file with one document per line",
+        "fit -o space a.txt": "a.txt: expected LANGUAGE=DOCUMENTS, each language once",
+        "fit -o folder en=a.txt": "folder: exists; choose another name or remove it",
+        "fit -o space en=a.txt en=b.txt": "each language once",
+        "embed folder --language en -o v.npy": "folder: no documents",
+        "embed a.txt --language en -o v.npy --fitted space --rank 1": "--rank and --no-weights are for fitting; omit",
+        "embed a.txt --language en -o v.csv": "v.csv: expected a name that ends in .npy",
+        "align a.txt b.txt --languages en,en": "expected two different codes with a comma between",
+        "align none none --languages en,fr -o taken.tsv": "taken.tsv: exists",
+    },
+    "evaluate": {
+        "tatoeba . --languages ,": "--languages ',' names none; expected codes with commas between",
+        "tatoeba . --precision binary --truncate-dim 12": "must be a multiple of 8",
+    },
+}
+CASES = [(f"{command} {rest}", message) for command, cases in REFUSED.items() for rest, message in cases.items()]
+
+
+@pytest.fixture
+def here(tmp_path: Path, encoder: SentenceEncoder) -> Path:
+    for name, content in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    head = LinearClassifier.fit(np.eye(4, 32), ["x", "y"] * 2, fingerprint=encoder.fingerprint)
+    head.save(tmp_path / "head.npz")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("command", "message"), CASES, ids=[command for command, _ in CASES])
+def test_it_is_refused_and_nothing_is_written(
+    run: Runner, here: Path, mini_bundle: Path, command: str, message: str
+) -> None:
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    with chdir(here):
+        code, out, err = run(*shlex.split(command), "--model", mini_bundle)
+    assert_refused((code, out, err), message)
+    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
