@@ -74,7 +74,11 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ("num_layers = 0", "num_layers = 2\nkeep_layers = [2, 0]", r"\[2, 0\] must be num_layers = 2 different"),
         ("+stage", "starts_from = { table = 1 }", "starts_from table, which is not an earlier stage"),
         ("+stage", "starts_from = { table = -1 }", "starts_from.table: -1 must be a number above 0, or a list"),
-        ("num_layers = 0", "num_layers = 1\nstarts_from = { start = [1], a = [1, 1] }", "starts_from needs equally long lists"),
+        (
+            "num_layers = 0",
+            "num_layers = 1\nstarts_from = { start = [1], a = [1, 1] }",
+            "starts_from needs equally long lists",
+        ),
         (
             "num_layers = 0",
             "num_layers = 1\nstarts_from = { start = [0, 1] }",

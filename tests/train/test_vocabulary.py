@@ -85,7 +85,10 @@ def test_what_cannot_grow_is_refused(old: Path, tmp_path: Path) -> None:
     for model, wrong in ((tmp_path / "missing.model", "missing"), (damaged, "damaged .*")):
         raises(DataError, f"{model.name}: {wrong}; expected a SentencePiece model", grow, model, DUTCH, out, [])
     raises(DataError, "cannot train a vocabulary of 320 pieces", grow, old, [], out, [])
-    for size, message in ((5_000_000_000, "cannot train a vocabulary of 5000000000 pieces"), (265, r"set --pieces to \d+ or more")):
+    for size, message in (
+        (5_000_000_000, "cannot train a vocabulary of 5000000000 pieces"),
+        (265, r"set --pieces to \d+ or more"),
+    ):
         raises(DataError, message, grow_vocabulary, old, iter(DUTCH), out, size=size, keep=[], threads=1)
     assert not out.exists()
     assert 0 < grow(old, ["xyxyx"], out, []) < 10  # little text gives fewer pieces
