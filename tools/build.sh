@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the sdist and, from it, the wheel of the last commit into FOLDER:
 #     tools/build.sh FOLDER
-# The same Python gives the same bytes on every machine. So the script fixes times, owners, modes and the version of setuptools,
-# which setuptools takes from the machine.
+# The same Python gives the same bytes on every machine. So the script pins the version of setuptools, and the times, owners and
+# modes that setuptools takes from the machine.
 set -euo pipefail
 mkdir -p "$1"
 out=$(realpath "$1")

@@ -5,7 +5,7 @@
 #     tools/matrix.sh FOLDER PYTHON...                     # the runtime; a PYTHON is 3.11, 3.14 or a path
 #     EXTRAS="train export" TESTS="tests/train/test_training.py tests/export/test_export.py" tools/matrix.sh FOLDER 3.11
 #     EXTRAS="apps cluster map mcp" TOOLS="torch openai httpx httpx2" TESTS="tests/apps/test_serve.py ..." tools/matrix.sh ...
-# TOOLS are further packages for these tests. Most tests of the runtime need FOLDER/mini, which any run with torch makes:
+# TOOLS are additional packages for these tests. Most tests of the runtime need FOLDER/mini, which any run with torch creates:
 #     XSENT_MINI_BUNDLE=FOLDER/mini pytest tests/runtime/test_tokenizer.py
 set -euo pipefail
 mkdir -p "$1"
@@ -17,8 +17,8 @@ what=${EXTRAS:-runtime}
 [[ $what == *export* ]] || export XSENT_MINI_BUNDLE=$folder/mini  # with export, the tests make it
 rm -rf "$folder/source" && mkdir "$folder/source" && git archive HEAD | tar --extract --directory "$folder/source"
 
-# The last line of the output is the result of the tests, or the failure. Warnings are no errors here, because they differ by
-# version. protobuf is there because tests train tokenizers.
+# The last line of the output is the result of the tests, or the failure. Warnings are not errors here, because they differ by
+# version. Tests that train tokenizers need protobuf.
 try() { # lowest-direct | highest
     uv venv --quiet --clear --python "$python" "$folder/venv" &&
         uv pip compile --quiet --only-binary :all: --resolution "$1" --no-header --annotation-style line \

@@ -25,13 +25,13 @@ def numbers(cell: str) -> list[float]:
 
 def stages() -> list[Row]:
     """The rows of the table, in order."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for line in (DOCS / "lab" / "model.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 7 and (name := STAGE.match(cells[0])):
             label = f"{name[1]} {name[2]}" if name[1] else f"mean of {name[3]}"
-            found.append((label, numbers(cells[3]), numbers(cells[4]), numbers(cells[5])))
-    return found
+            rows.append((label, numbers(cells[3]), numbers(cells[4]), numbers(cells[5])))
+    return rows
 
 
 def draw_gains(axes: Axes, rows: list[Row]) -> None:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Downloads ONNX Runtime Web into apps/xsent_apps/web/static/vendor: the program from npm, and its licences from the Python
-# package of the same version, the only place that has them:
+# package of the same version, because only that has them:
 #     tools/onnxruntime_web.sh
-# For a newer version, change `version`, run the script, and copy the sums that it prints.
+# To update, change `version`, run the script, and copy the checksums that it prints.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

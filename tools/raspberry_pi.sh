@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Installs the last commit in an emulated Debian arm64 system, like the owner of a Raspberry Pi 4, and runs `xsent doctor`,
 # `xsent verify` and the tests of the runtime that need no training. It also prints the sizes. Speed and memory under
-# emulation mean nothing.
+# emulation are meaningless.
 #
 # Run it as root on a Debian-like x86 machine:
 #     apt-get install debootstrap qemu-user-static binfmt-support
 #     tools/raspberry_pi.sh FOLDER
-# FOLDER/root is the system; the next run uses it again. Nothing outside FOLDER changes, and nothing stays mounted.
+# FOLDER/root is the system, which the next run reuses. Nothing outside FOLDER changes, and nothing remains mounted.
 set -euo pipefail
 
 [ $# = 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
@@ -14,14 +14,14 @@ for command in debootstrap unshare git python3; do
     command -v "$command" >/dev/null || { echo "$command is missing: see the top of $0" >&2; exit 1; }
 done
 [ "$(id -u)" = 0 ] || { echo "run it as root" >&2; exit 1; }
-[ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || { echo "arm64 programs do not run: update-binfmts --enable" >&2; exit 1; }
+[ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || { echo "cannot run arm64 programs: run update-binfmts --enable" >&2; exit 1; }
 
 mkdir -p "$1"
 folder=$(realpath "$1") root=$(realpath "$1")/root
 cd "$(dirname "$0")/.."
 TESTS="builtin files mining similarity terminal threads vectors"
 
-# The CPU of a Raspberry Pi 4, which has no dot products of 8-bit numbers.
+# The CPU of a Raspberry Pi 4, which lacks dot products of 8-bit numbers.
 export QEMU_CPU=cortex-a72
 cat >"$folder/cpuinfo" <<EOF
 processor	: 0
@@ -69,7 +69,7 @@ inside python3 -m venv /venv
 before=$(megabytes /venv)
 inside sh -c "pip download --quiet --dest /download /wheel/xsent-*.whl && pip install --quiet --no-index --find-links /download xsent"
 ls -l "$root/download" | awk 'NR > 1 { printf "%7.1f MB  %s\n", $5 / 1e6, $NF }'
-echo "download $(megabytes /download) MB, installed $(($(megabytes /venv) - before)) MB, the model included"
+echo "download $(megabytes /download) MB, installed $(($(megabytes /venv) - before)) MB, including the model"
 
 step "xsent doctor"
 inside xsent doctor || echo "exit $?"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Asks whether the code got slower: installs two commits side by side and times both, in turns, with the model of NEW:
+# Checks whether the code got slower: installs two commits side by side and times both in turn, with the model of NEW:
 #     tools/slower.sh [OLD [NEW]]    # default: the tenth commit before the last one, and the last one
-# Prints the median over 15 turns of the CPU seconds of NEW divided by those of OLD. Other programs still change it by
-# some per cent: run it on a quiet machine, and again before you believe less than a tenth.
+# Prints the median over 15 turns of the CPU seconds of NEW divided by those of OLD. Other programs still change it by a
+# few per cent: run it on an idle machine, and again before you trust less than 10%.
 # Needs an environment with xsent installed, for its dependencies.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,4 +36,4 @@ for _ in {1..15}; do
 done | python -c '
 import sys, statistics
 ratios = sorted(float(new) / float(old) for old, new in map(str.split, sys.stdin))
-print(f"new / old: {statistics.median(ratios):.3f} in the median, from {ratios[0]:.3f} to {ratios[-1]:.3f}")'
+print(f"new / old: median {statistics.median(ratios):.3f}, from {ratios[0]:.3f} to {ratios[-1]:.3f}")'

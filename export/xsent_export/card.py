@@ -1,4 +1,4 @@
-"""The model card of an export, its README, and the scores that it shows."""
+"""The model card of an export, which is its README, and the scores in it."""
 
 import json
 import logging
@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 
 FACTS = ("dim", "num_layers", "vocab_size", "max_length", "precision", "fingerprint")  # fields of the manifest
 
-TESTS_FOLDER = "DATA/eval"  # in the commands that the card names
-# Names in a folder of tests, and the protocol that reads each.
+TESTS_FOLDER = "DATA/eval"  # in the commands on the card
+# Names in a folder of tests, and their protocols.
 TESTS = {
     "tatoeba": "tatoeba",
     "xsr": "xsr",
@@ -42,7 +42,7 @@ TESTS = {
     "words.tsv": "words",
 }
 TOPICS = "sib200"
-UNKNOWN_NOTE = "Unknown in per cent: lost, of texts with a label; found, of those whose label was left out."
+UNKNOWN_NOTE = "Marked as unknown, in %. lost: texts with a label; found: texts whose label was left out of training."
 
 HEAD = """---
 language: {language_tags}
@@ -81,7 +81,7 @@ BUNDLE = """It runs offline on a CPU.
 | longest sentence | {max_length} tokens |
 | precision | {precision} |
 | size | {megabytes:.1f} MB |
-| memory | {held:.1f} MB for layers and vocabulary; of the table's {table:.1f} MB only the rows that sentences use |
+| memory | {held:.1f} MB for layers and vocabulary; of the table's {table:.1f} MB, only the rows that sentences use |
 | fingerprint | `{fingerprint}` |
 {space}{spaces}
 ## Use
@@ -97,15 +97,15 @@ vectors = encoder.encode(["The cat sleeps.", "Le chat dort."])  # [2, {dim}], of
 {depths}{scores}
 """
 
-SPACE = "| space | that of {}: vectors of both can be compared |\n"
+SPACE = "| space | that of {}; its vectors can be compared with these |\n"
 
 SPACES = '| spaces | {}: `encode(sentences, space="{}")` gives vectors that can be compared with its own |\n'
 
 DEPTHS = """
 ## Depths
 
-`SentenceEncoder("path/to/{name}", layers=N)` takes the vector after fewer layers, in less time. All depths share one
-space. The table has the cosine to the vector of all layers, and P@1 of queries by fewer layers among vectors of all
+`SentenceEncoder("path/to/{name}", layers=N)` stops after fewer layers, which takes less time. All depths share one
+space. The table shows the cosine to the vector of all layers, and P@1 of queries with fewer layers among vectors of all
 layers, on the same pairs.
 
 {table}
@@ -119,7 +119,7 @@ translation, the mean of both directions.
 
 {table}"""
 
-FOREIGN = """Languages: {languages}; {dim} numbers a vector, {layers} layers.{space}
+FOREIGN = """Languages: {languages}. Vectors of {dim} numbers, {layers} layers.{space}
 
 {use}
 {parity}{scores}
@@ -132,7 +132,7 @@ LIBRARIES = {
 }
 
 USES = {
-    "onnx": """`model.onnx` takes `input_ids` and `attention_mask` (int64 [B, T]) and gives `sentence_embedding`
+    "onnx": """`model.onnx` takes `input_ids` and `attention_mask` (int64 [B, T]) and returns `sentence_embedding`
 (float32 [B, D], not of length 1). The ids are those of `sentencepiece.model`; {frame}.""",
     "sentence-transformers": """```python
 from sentence_transformers import SentenceTransformer
@@ -149,9 +149,9 @@ const {{ sentence_embedding }} = await model(tokens);
 ```
 
 The vectors are not of length 1.""",
-    "text": """`text.onnx` and `text.ort` take `text` (string [1]) and give `vector` (float32 [1, D], of length 1). They
-need ONNX Runtime with the operators of onnxruntime-extensions.""",
-    "gguf": """For llama.cpp and what is built on it, with mean pooling:
+    "text": """`text.onnx` and `text.ort` take `text` (string [1]) and return `vector` (float32 [1, D], of length 1).
+They need ONNX Runtime with the operators of onnxruntime-extensions.""",
+    "gguf": """For llama.cpp and tools built on it, with mean pooling:
 
 ```sh
 llama-server --embeddings --model {name}-TYPE.gguf
@@ -163,7 +163,7 @@ llama-server --embeddings --model {name}-TYPE.gguf
 SCORES = """
 ## Scores
 
-The scores of this model, measured at export by these commands, with `--model` and its folder.
+The scores of this model, measured at export with these commands; add `--model` with its folder to repeat them.
 """
 
 SCORE = """
@@ -179,14 +179,14 @@ SCORE = """
 
 @dataclass(frozen=True)
 class Score:
-    """The result of one test: the command that prints it, its table, and a note for comparisons."""
+    """The result of one test: its command, its table, and a note for comparisons."""
 
     command: str
     rows: Sequence[Mapping[str, object]]
     note: str
 
     def result(self) -> dict[str, Any]:
-        """The figures of the table's last row, its mean, as a result of a hub's `model-index`."""
+        """The figures in the last row of the table, the mean, as a result in a hub's `model-index`."""
         figures = {name: value for name, value in self.rows[-1].items() if isinstance(value, float)}
         return {
             "task": {"type": "sentence-similarity"},
@@ -196,15 +196,15 @@ class Score:
 
 
 def refuse_empty_tests(folder: Path) -> None:
-    """Raise DataError if a folder has nothing to score."""
+    """Raise DataError if a folder has no tests."""
     if not any((folder / name).exists() for name in [*TESTS, TOPICS]):
-        raise DataError(f"{folder}: no tests; expected a folder with one of {', '.join([*TESTS, TOPICS])}")
+        raise DataError(f"{folder}: no tests in this folder; expected one of {', '.join([*TESTS, TOPICS])}")
 
 
 def scores(
     encoder: SupportsEncode, folder: Path | None, languages: Sequence[str], dims: Sequence[int] = ()
 ) -> Iterator[Score]:
-    """Score an encoder by every test in a folder that can be read; a bundle also by Tatoeba of trained `dims`."""
+    """Score an encoder on every readable test in a folder; a bundle also on Tatoeba with its trained `dims`."""
     tests = [folder / name for name in [*TESTS, TOPICS]] if folder is not None else []
     for test in filter(Path.exists, tests):
         logger.info("scores: %s", test.name)
@@ -229,7 +229,7 @@ def _measure(encoder: SupportsEncode, test: Path, languages: Sequence[str], dims
     if task == "tatoeba" and len(dims) > 1 and isinstance(encoder, SentenceEncoder):
         cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in dims}
         rows = [{"dimensions": dim, **PROTOCOLS[task](shorter, test).mean} for dim, shorter in cut.items()]
-        note = "The last row of each table, the mean of all languages."
+        note = "The mean of all languages, as in the last row of each table."
         yield Score(f"{command} --truncate-dim DIMENSIONS", rows, note)
 
 
@@ -240,7 +240,7 @@ def render_card(
     encoder: SentenceEncoder,
     options: ExportOptions,
 ) -> str:
-    """The card of a bundle; its manifest does not list the card yet."""
+    """The card of a bundle, whose manifest does not list the card yet."""
     size = {name: entry["bytes"] for name, entry in manifest["files"].items()}
     return _render(
         BUNDLE,
@@ -251,7 +251,7 @@ def render_card(
         library="xsent",
         tags=f"{manifest['precision']}, onnx, xsent",
         megabytes=sum(size.values()) / 1e6,
-        # Calculated, as measurements differ from run to run, and equal bundles have equal cards.
+        # Computed, because measurements differ from run to run, and equal bundles must have equal cards.
         held=(size[WEIGHTS] + size[TOKENIZER]) / 1e6,
         table=size[TABLE] / 1e6,
         space=SPACE.format(manifest["space"]) if manifest["space"] else "",
@@ -268,7 +268,7 @@ def render_foreign_card(
     encoder: SupportsEncode | None,
     options: ExportOptions,
 ) -> str:
-    """The card of a folder for another tool, one of `USES`; without scores if its encoder cannot run here."""
+    """The card of a folder for another tool, one of `USES`; without scores if the tool is not installed."""
     config, kind = checkpoint.config, options.format
     framed = spec.num_layers or config.depths
     frame = f"add id {config.first} before them and id {config.last} after them" if framed else "add nothing"
@@ -298,7 +298,7 @@ def _render(
         name=checkpoint.name,
         languages=", ".join(checkpoint.languages),
         licence=checkpoint.licence,
-        # Quoted: Norwegian is "no", which YAML takes for false.
+        # Quoted, because YAML takes "no", which is Norwegian, for false.
         language_tags=json.dumps(checkpoint.languages),
         licence_tag=json.dumps(checkpoint.licence.lower()),
         training=_training(checkpoint),
@@ -324,6 +324,6 @@ def _training(checkpoint: Checkpoint) -> str:
     for number, stage in enumerate(stages, 1):
         done = stage["steps"] if number < len(stages) else checkpoint.step
         steps = f"{done:,} steps" if done == stage["steps"] else f"{done:,} of {stage['steps']:,} steps"
-        pairs = f", {stage['batch_size']:,} pairs a step" if "batch_size" in stage else ""
+        pairs = f", {stage['batch_size']:,} pairs per step" if "batch_size" in stage else ""
         lines.append(f"{number}. {stage['name']}: {steps}{pairs}")
     return "\n".join(lines)

@@ -24,49 +24,57 @@ app = typer.Typer(context_settings=CONTEXT, add_completion=False, rich_markup_mo
 @one_line_errors()
 def run_export(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint of xsent-train, a run (its last one), or a bundle.")],
-    out: Annotated[Path, typer.Argument(help="The bundle folder to make.")],
+    out: Annotated[Path, typer.Argument(help="The folder to create.")],
     format: Annotated[
         Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "gguf", "text", "teacher"],
         typer.Option(
-            help="bundle is ours; openvino adds files for that backend; onnx, sentence-transformers, web, gguf (of "
-            "llama.cpp) and text (of phones) are for other tools; teacher puts a BERT of sentence-transformers in 8 "
-            "bits, for xsent-train --teacher."
+            help="bundle: for xsent. openvino: a bundle with files for that backend. onnx, sentence-transformers, web, "
+            "gguf (llama.cpp), text (phones): for other tools. teacher: a BERT of sentence-transformers in 8 bits, for "
+            "xsent-train --teacher."
         ),
     ] = "bundle",
-    int8: Annotated[bool, typer.Option("--int8", help="8 bits for all; the default, unless the table has 4.")] = False,
-    int4_table: Annotated[bool, typer.Option("--int4-table", help="4 bits for the table, 8 for the layers.")] = False,
-    fp32: Annotated[bool, typer.Option("--fp32", help="The trained weights as they are.")] = False,
-    layers: Annotated[int | None, typer.Option(min=0, help="Layers to keep, of those trained to stand alone.")] = None,
-    dim: Annotated[int | None, typer.Option(min=1, help="Dimensions to keep, of those trained to stand alone.")] = None,
-    languages: Annotated[str | None, typer.Option(help="Languages whose pieces to keep, with commas between.")] = None,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="8 bits for all weights. Default, unless the table has 4.")
+    ] = False,
+    int4_table: Annotated[
+        bool, typer.Option("--int4-table", help="4 bits for the table, 8 bits for the layers.")
+    ] = False,
+    fp32: Annotated[bool, typer.Option("--fp32", help="Keep the trained weights in float32.")] = False,
+    layers: Annotated[
+        int | None, typer.Option(min=0, help="Number of layers to keep; one of the trained depths.")
+    ] = None,
+    dim: Annotated[
+        int | None, typer.Option(min=1, help="Number of dimensions to keep; one of the trained ones.")
+    ] = None,
+    languages: Annotated[str | None, typer.Option(help="Languages whose pieces to keep, separated by commas.")] = None,
     sample: Annotated[
-        Path | None, typer.Option(help="Text or pairs in these languages; pieces that do not occur in it are dropped.")
+        Path | None, typer.Option(help="Text or pairs in these languages; drop pieces that do not occur in it.")
     ] = None,
     gate_data: Annotated[
-        Path | None, typer.Option(help="Pairs to measure on; default: those held out from training.")
+        Path | None, typer.Option(help="Pairs to measure on. Default: those held out from training.")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(min=0, help="Points of P@1 that the worst language may lose; default: 0.5.")
+        float | None, typer.Option(min=0, help="Points of P@1 that the worst language may lose. Default: 0.5.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the model; default: the checkpoint's.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the model. Default: that of the checkpoint.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
     tests: Annotated[
-        Path | None, typer.Option("--eval", help="Folder of tests, as DATA/eval: the bundle's scores, for the card.")
+        Path | None, typer.Option("--eval", help="Folder of tests such as DATA/eval; adds the scores to the card.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Turn a checkpoint into a bundle that runs without torch.
 
     The bundle is compared with the checkpoint on pairs held out from training. If the worst language loses too much,
-    the command fails and leaves nothing behind.
+    the command fails and writes nothing.
     """
-    with require_extra("export"):  # here, as torch and onnx take seconds to import, which help need not wait for
+    with require_extra("export"):  # here because torch and onnx take seconds to import, which --help need not wait for
         from xsent_export.export import export
         from xsent_export.options import ExportOptions
         from xsent_export.teacher import export_teacher
 
     if int8 + int4_table + fp32 > 1:
-        raise typer.BadParameter("--int8, --int4-table and --fp32 exclude each other; name one")
+        raise typer.BadParameter("--int8, --int4-table and --fp32 exclude each other; use one")
     options = ExportOptions(
         format=format,
         precision="float32" if fp32 else "int4-table" if int4_table else "int8" if int8 else None,
@@ -90,7 +98,7 @@ def run_export(
 
 
 def format_result(result: "ExportResult", as_json: bool) -> str:
-    """The result of an export for people or, as JSON, for programs."""
+    """Format the result of an export as text or JSON."""
     parity = result.parity
     agreement = result.agreement
     if as_json:
@@ -102,11 +110,11 @@ def format_result(result: "ExportResult", as_json: bool) -> str:
     line = f"{result.path}: {result.bytes / 1e6:.1f} MB{identity}"
     if agreement:
         line += f"; cosine to the original over {agreement.sentences:,} sentences: mean "
-        line += f"{agreement.cosine_mean:.4f}, least {agreement.cosine_min:.4f}"
+        line += f"{agreement.cosine_mean:.4f}, minimum {agreement.cosine_min:.4f}"
     return "\n".join([*lines, line])
 
 
 def main() -> None:
-    """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
+    """Run the command line. Exit codes: 0 success, 1 expected failure, 2 usage error, 130 Ctrl-C."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     app()

@@ -1,4 +1,4 @@
-"""From a checkpoint or a bundle on disk to the exported folder."""
+"""Export a checkpoint or a bundle on disk to a folder."""
 
 import json
 import logging
@@ -40,7 +40,7 @@ from xsent_train.teacher.bert import MODULES
 
 logger = logging.getLogger(__name__)
 
-# Each writes a folder and returns the encoder in it, as the other tool will run it; None where that is not installed.
+# Each writes a folder and returns the encoder in it as the other tool runs it, or None if that is not installed.
 WRITERS: Mapping[str, Callable[[Checkpoint, BundleSpec, Path], SupportsEncode | None]] = {
     "onnx": write_onnx,
     "sentence-transformers": write_sentence_transformers,
@@ -71,9 +71,9 @@ class ExportResult:
 
 
 def export(source: Path | Checkpoint, out: Path, options: ExportOptions = DEFAULTS) -> ExportResult:
-    """Export a checkpoint, the last one of a run, or a bundle; or the part of it that was asked for.
+    """Export a checkpoint, the last one of a run, or a bundle; or the requested part of it.
 
-    Raises BundleError if `out` is taken, DataError if the part cannot be made or measured, and ParityError if it lost
+    Raises BundleError if `out` exists, DataError if the part cannot be built or measured, and ParityError if it loses
     more than the budget. A failure leaves nothing behind.
     """
     check_place(out, replace=options.force if options.format in BUNDLES else None)
@@ -91,7 +91,7 @@ def export(source: Path | Checkpoint, out: Path, options: ExportOptions = DEFAUL
 
 def _read(source: Path) -> Checkpoint:
     if (source / MODULES).is_file():
-        raise DataError(f"{source}: a model of sentence-transformers; --format teacher makes a teacher of it")
+        raise DataError(f"{source}: is a sentence-transformers model; export it as a teacher with --format teacher")
     if (source / "checkpoints").is_dir():
         source = last_finished(source)
         logger.info("exporting %s", source)
@@ -101,7 +101,7 @@ def _read(source: Path) -> Checkpoint:
 def _write_bundle(
     checkpoint: Checkpoint, part: Checkpoint, spec: BundleSpec, out: Path, options: ExportOptions
 ) -> ExportResult:
-    """Write a bundle, check it against the checkpoint, and describe it; `part` has the pieces that it keeps."""
+    """Write a bundle with its card, and check it against the checkpoint; `part` has the pieces that it keeps."""
     with atomic_folder(out.resolve()) as folder:
         pairs = held_out_pairs(part, options.gate_data)
         calibration = calibration_texts(pairs)
@@ -113,7 +113,7 @@ def _write_bundle(
         if options.format == "openvino":
             (folder / FOLDER).mkdir()
             write_openvino(part, encoder, spec, folder / FOLDER, calibration, stats)
-        # Without measurements: a bundle cannot be opened without a manifest.
+        # Without measurements for now, because a bundle cannot be opened without a manifest.
         manifest = _write_manifest(folder, _describe(part, encoder, spec, graph.network))
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
@@ -144,7 +144,7 @@ def _describe(part: Checkpoint, encoder: Encoder, spec: BundleSpec, network: Map
         "pooling": "attention" if weighs else "mean",
         "normalisation": "nmt_nfkc_cf",
         "precision": spec.precision,
-        "target": "portable",  # the CPUs on which 8-bit sums cannot saturate: all
+        "target": "portable",  # all CPUs, because 8-bit sums cannot saturate on any
         "trained": spec.trained,
         "space": spec.space,
         **({"depths": list(config.depths)} if config.depths else {}),
@@ -156,7 +156,7 @@ def _describe(part: Checkpoint, encoder: Encoder, spec: BundleSpec, network: Map
 
 
 def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a manifest with the checksums of the files in the folder and the fingerprint; returns it."""
+    """Add the checksums of the folder's files and the fingerprint to a manifest, and write it; returns it."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
     entries = {
         file.relative_to(folder).as_posix(): {"sha256": file_digest(file), "bytes": file.stat().st_size}
@@ -165,7 +165,7 @@ def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
     manifest = {**manifest, "files": entries}
     manifest["fingerprint"] = compute_fingerprint(manifest)
     lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items()]
-    (folder / MANIFEST).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a field a line
+    (folder / MANIFEST).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # one field per line
     return manifest
 
 
@@ -177,21 +177,21 @@ def _write_foreign(
         parity = None
         encoder = WRITERS[options.format](part, spec, folder)
         if encoder is None:
-            logger.warning("not measured; pip install llama-cpp-python, and the export is measured with it")
+            logger.warning("not measured; to measure the export, pip install llama-cpp-python")
         elif options.gate_data or part.validation.is_file():
             pairs = held_out_pairs(part, options.gate_data)
             trained = CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
             parity = measure_parity(trained, encoder, pairs, spec.budget)
             parity.check(f" for {options.format}", ADVICE.get(spec.precision, EXACT))
         else:
-            logger.warning("%s: has no held-out pairs, not measured; --gate-data names some", part.path)
+            logger.warning("%s: not measured, because it has no held-out pairs; name some with --gate-data", part.path)
         card = render_foreign_card(part, spec, parity, encoder, options)
         (folder / CARD).write_text(card, encoding="utf-8")
         return ExportResult(out, folder_size(folder), parity)
 
 
 def check_place(out: Path, *, replace: bool | None) -> None:
-    """Raise BundleError if `out` is taken or its parent is missing; `replace` is None for formats without --force."""
+    """Raise BundleError if `out` exists or its parent is missing; `replace` is None for formats without --force."""
     out = out.resolve()
     recover(out)
     if not out.parent.is_dir():
@@ -201,7 +201,7 @@ def check_place(out: Path, *, replace: bool | None) -> None:
     if not replace:
         force = "" if replace is None else ", or replace it with --force"
         raise BundleError(f"{out}: exists; name another folder{force}")
-    # A slip of the hand must not delete a folder of something else.
+    # A typing error must not delete a folder of something else.
     if not (out / MANIFEST).is_file():
         raise BundleError(f"{out}: is not a bundle and will not be replaced; name another folder")
 

@@ -1,15 +1,15 @@
 """A GGUF file for llama.cpp and what is built on it: architecture `bert`, mean pooling.
 
-llama.cpp has no linear map behind the mean: a readout becomes one more layer, see `xsent_export.readout`.
+llama.cpp has no linear map after the mean, so a readout becomes one more layer, see `xsent_export.readout`.
 
-Its unigram tokenizer ("t5") reads SentencePiece's map of normalisation as it is, but neither removes format characters
-nor spells unknown characters as bytes. Both are expressed in the map, which is applied to the bytes of a text, the
-longest key first:
+Its unigram tokenizer ("t5") reads SentencePiece's map of normalisation, but neither removes format characters nor
+spells unknown characters as bytes. Both are expressed in the map, which is applied to the bytes of a text, the longest
+key first:
 
-- A format character becomes nothing. (Where one stands between a letter and its accent, these are not joined.)
-- A character that is a piece becomes itself, and every single byte a stand-in, a piece of its own. So only unknown
-  characters fall into bytes. The first byte of one costs as much as an unknown character in SentencePiece, the others
-  nothing, so that the best segmentation stays the same.
+- A format character becomes nothing. (A letter and an accent with one between them are not joined.)
+- A character that is a piece becomes itself, and every single byte becomes a stand-in, which is its own piece. So only
+  unknown characters are split into bytes. The first byte of one costs as much as an unknown character in SentencePiece,
+  and the others cost nothing, so the best segmentation is the same.
 """
 
 import logging
@@ -41,14 +41,15 @@ if TYPE_CHECKING:
 
 Matrix = NDArray[np.float64]
 
-LARGE = 128.0  # a readout's output over the state that is added to it; more is lost in 8 bits
-# Of layers, of the table. A table of 5 bits costs a cosine of 0.0001 against one of 8, and saves 5.8 MB of 33.9.
+LARGE = 128.0  # ratio of a readout's output to the state that is added to it; a larger one loses more in 8 bits
+# Types of the layers and of the table. Compared with 8 bits, a 5-bit table costs 0.0001 of the cosine and saves 5.8 MB
+# of 33.9.
 TYPES = {"float32": ("F16", "F16"), "int8": ("Q8_0", "Q5_1"), "int4-table": ("Q8_0", "Q4_0")}
-STAND_IN = 0xF0000  # and the byte: a character for private use
-CODES = [*range(1, 0xD800), *range(0xE000, 0x110000)]  # of characters
+STAND_IN = 0xF0000  # plus the byte: a private-use character
+CODES = [*range(1, 0xD800), *range(0xE000, 0x110000)]  # all characters
 _VALUE = 1 << 31
-_WINDOW = 16 * 256  # last places that are looked at for a node
-NO_TEXT = "\ufdd0"  # before the names of pieces that no text may spell: servers look for them in it
+_WINDOW = 16 * 256  # number of last places that are searched for a node
+NO_TEXT = "\ufdd0"  # prefix for pieces that are not text, because servers look for their names in texts
 LAYER = {
     "attn_q": "q", "attn_k": "k", "attn_v": "v", "attn_output": "attention_out", "attn_output_norm": "attention_norm",
     "ffn_up": "ffn_in", "ffn_down": "ffn_out", "layer_output_norm": "ffn_norm",
@@ -58,15 +59,15 @@ LAYER = {
 def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "LlamaEncoder | None":
     """Write `NAME-TYPE.gguf` and a `Modelfile` for Ollama.
 
-    TYPE is F16 for float32, else Q8_0. Then the table is Q5_1, or Q4_0 if it has 4 bits. Raises DataError if llama.cpp
-    cannot run such an encoder, or would give other ids.
+    TYPE is F16 for float32, else Q8_0 with a table of Q5_1, or Q4_0 if it has 4 bits. Raises DataError if llama.cpp
+    cannot run such an encoder, or would produce other ids.
     """
     with require_extra("gguf"):
         import gguf
     logging.getLogger("gguf").setLevel(logging.ERROR)
 
     encoder = checkpoint.load_encoder(spec.num_layers)
-    if reason := _unlike_llama(encoder, spec):
+    if reason := _unsupported(encoder, spec):
         raise DataError(f"{checkpoint.path}: {reason}; or use --format onnx")
     encoder = readout_as_layer(encoder, LARGE)
     config = encoder.config
@@ -82,9 +83,9 @@ def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "Llama
     _add_tokenizer(writer, model, encoder)
     for tensor, values in _tensors(encoder).items():
         of = "F32" if values.ndim == 1 or "types" in tensor else table if tensor == "token_embd.weight" else kind
-        of = "Q4_0" if of != "F32" and not values.any() else of  # a matrix of zeros takes less
+        of = "Q4_0" if of != "F32" and not values.any() else of  # smaller, for a matrix of zeros
         if of != "F32" and values.shape[1] % 32:
-            of = "F16"  # a block has 32 numbers of a row
+            of = "F16"  # blocks are 32 numbers of a row
         stored = gguf.GGMLQuantizationType[of]
         writer.add_tensor(tensor, gguf.quantize(values.astype(np.float32), stored), raw_dtype=stored)
     writer.write_header_to_file()
@@ -95,13 +96,13 @@ def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "Llama
     return LlamaEncoder(folder / name) if find_spec("llama_cpp") else None
 
 
-def _unlike_llama(encoder: Encoder, spec: BundleSpec) -> str:
-    """The reason why llama.cpp cannot run an encoder, if there is one."""
+def _unsupported(encoder: Encoder, spec: BundleSpec) -> str:
+    """The reason why llama.cpp cannot run an encoder, or an empty string."""
     config = encoder.config
     if not config.num_layers:
-        return "llama.cpp has no encoder without layers"
+        return "llama.cpp has no encoders without layers; export one with layers"
     if spec.dim < config.dim:
-        return f"--dim {spec.dim}: llama.cpp gives all {config.dim} numbers; leave it out and cut the vectors"
+        return f"--dim {spec.dim}: llama.cpp returns all {config.dim} numbers; omit it and truncate the vectors"
     return f"llama.cpp has GELU, the encoder {config.activation}" if config.activation != "gelu" else ""
 
 
@@ -121,7 +122,7 @@ def _add_shape(writer: "GGUFWriter", encoder: Encoder) -> None:
 
 def _add_tokenizer(writer: "GGUFWriter", proto: Any, encoder: Encoder) -> None:  # noqa: ANN401
     config = encoder.config
-    types = [int(piece.type) for piece in proto.pieces]  # GGUF has the numbers of SentencePiece
+    types = [int(piece.type) for piece in proto.pieces]  # GGUF uses the numbers of SentencePiece
     text = (SentencePiece.NORMAL, SentencePiece.USER_DEFINED)
     names = [piece.piece if piece.type in text else NO_TEXT + piece.piece for piece in proto.pieces]
     writer.add_tokenizer_model("t5")
@@ -149,8 +150,8 @@ def _tensors(encoder: Encoder) -> dict[str, Matrix]:
     tensors["token_types.weight"] = np.zeros((1, encoder.config.dim))
     tensors |= {f"token_embd_norm.{part}": state[f"table_norm.{part}"] for part in ("weight", "bias")}
     for number, layer in enumerate(layers):
-        for its, ours in LAYER.items():
-            tensors |= {f"blk.{number}.{its}.{part}": layer[f"{ours}.{part}"] for part in ("weight", "bias")}
+        for name, own in LAYER.items():
+            tensors |= {f"blk.{number}.{name}.{part}": layer[f"{own}.{part}"] for part in ("weight", "bias")}
     return tensors
 
 
@@ -162,31 +163,31 @@ def _layer(state: dict[str, Matrix], prefix: str) -> dict[str, Matrix]:
 
 
 def unigram_model(path: Path) -> Any:  # noqa: ANN401  protobuf has no types
-    """A SentencePiece model that gives the same ids with what llama.cpp has.
+    """A SentencePiece model that gives the same ids but only needs what llama.cpp has.
 
-    Raises DataError with the number of pieces and odd strings whose ids differ, if there are any.
+    Raises DataError if ids differ, with the number of pieces and odd strings for which they do.
     """
     proto = ModelProto.FromString(path.read_bytes())
     _express(proto)
     expressed = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
-    ours = Tokenizer(path)
+    original = Tokenizer(path)
     samples = [*(piece.piece.replace("▁", " ") for piece in proto.pieces), *odd_strings()]
     ids = expressed.encode(samples)
-    differing = sum(found != list(ours.encode(text)) for text, found in zip(samples, ids, strict=True))
+    differing = sum(own != list(original.encode(text)) for text, own in zip(samples, ids, strict=True))
     if differing:
-        reason = f"llama.cpp would give other ids for {differing:,} of {len(samples):,} sample strings"
+        reason = f"llama.cpp would produce other ids for {differing:,} of {len(samples):,} sample strings"
         raise DataError(f"{path}: {reason}; use --format onnx")
     return proto
 
 
 def odd_strings() -> Iterator[str]:
-    """Characters of all scripts, some of which no vocabulary has, alone and beside letters."""
+    """Characters of all scripts, including some that no vocabulary has, on their own and next to letters."""
     for code in CODES[:0x1F000:53]:
         yield f"a{chr(code)}b  {chr(code)}{chr(code | 1)}É"
 
 
 def _express(proto: Any) -> None:  # noqa: ANN401
-    """Change a model as the head of this file says."""
+    """Change a model as described at the top of this file."""
     normal = [piece for piece in proto.pieces if piece.type == SentencePiece.NORMAL]
     known = {piece.piece for piece in normal if len(piece.piece) == 1} | {" "}
     rules = read_charsmap(proto.normalizer_spec.precompiled_charsmap)
@@ -220,7 +221,7 @@ def _spell(text: str, known: Container[str]) -> str:
 
 
 def read_charsmap(charsmap: bytes) -> dict[bytes, bytes]:
-    """The rules of SentencePiece's map: a double array of darts-clone, then the texts that its values point to."""
+    """The rules in SentencePiece's map: a double array of darts-clone, then the texts that its values point to."""
     if not charsmap:
         return {}
     (size,) = struct.unpack_from("<I", charsmap)
@@ -248,7 +249,7 @@ def read_charsmap(charsmap: bytes) -> dict[bytes, bytes]:
 
 
 def write_charsmap(rules: dict[bytes, bytes]) -> bytes:
-    """The opposite of `read_charsmap`."""
+    """The inverse of `read_charsmap`."""
     texts = bytearray()
     places: dict[bytes, int] = {}
     trie: dict[int, Any] = {}
@@ -265,7 +266,7 @@ def write_charsmap(rules: dict[bytes, bytes]) -> bytes:
 
 
 def _double_array(trie: dict[int, Any]) -> NDArray[np.uint32]:
-    """The units of a trie of bytes, whose 0 leads to a value; equal branches are there once."""
+    """The units of a trie of bytes, in which 0 leads to a value; equal branches are stored once."""
     branches: dict[tuple[tuple[int, int], ...], int] = {}
 
     def number(node: dict[int, Any]) -> int:
@@ -276,7 +277,7 @@ def _double_array(trie: dict[int, Any]) -> NDArray[np.uint32]:
     nodes = list(branches)
     units = np.zeros(256, np.uint32)
     free = np.arange(256) > 0
-    untaken = free.copy()  # bases: no two nodes share one, so that a label tells its parent; 0 is none
+    untaken = free.copy()  # bases: nodes do not share any, so a label identifies its parent; 0 is not a base
     bases: dict[int, int] = {}  # by node
     stack = [(0, root)]
     while stack:
@@ -314,7 +315,7 @@ class LlamaEncoder:
         self._model = Llama(str(file), embedding=True, n_ctx=0, n_threads=1, n_threads_batch=1, verbose=False)
 
     def ids(self, sentence: str) -> list[int]:
-        """The ids of a sentence, with first and last."""
+        """The ids of a sentence, including the first and the last one."""
         return list(self._model.tokenize(sentence.encode()))
 
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 """The encoder as ONNX graphs: token ids in, the sentence vector out.
 
-`EncoderGraph` is the graph of our bundles: one sentence, `input_ids` int64 [1, T] -> `sentence_embedding` float32
-[1, D], its weights in files beside it, calculated in 8 bits. `BatchGraph` is one self-contained file for other tools.
+`EncoderGraph` is the graph of a bundle: one sentence, `input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D],
+with weights in separate files, computed in 8 bits. `BatchGraph` is one self-contained file for other tools.
 
 Shapes: B sentences, T tokens of the longest, D dimensions, H heads, V pieces.
 """
@@ -29,13 +29,13 @@ from xsent_export.quantization import (
 )
 from xsent_train.model import Encoder, Layer, ModelConfig
 
-OPSET, IR_VERSION = 17, 8  # the oldest that have LayerNormalization: every supported onnxruntime reads them
+OPSET, IR_VERSION = 17, 8  # the oldest with LayerNormalization, which every supported onnxruntime reads
 CONTRIB = "com.microsoft"
 PAGE = 4096
-MOST_BYTES = 2**31 - 1  # of a protobuf message
+MAX_BYTES = 2**31 - 1  # of a protobuf message
 
 INPUT, MASK, OUTPUT, STATES = "input_ids", "attention_mask", "sentence_embedding", "last_hidden_state"
-READOUT, WEIGHED, SCORED = "read_out", "weighed", "scores"  # products of a readout: matrix, mean, query
+READOUT, WEIGHED, SCORED = "read_out", "weighed", "scores"  # a readout's products: matrix, mean, query
 
 
 class ExternalFile:
@@ -48,7 +48,7 @@ class ExternalFile:
         self.places: dict[str, dict[str, object]] = {}  # see `xsent.bundle.TensorEntry`
 
     def add(self, name: str, array: NDArray[np.generic]) -> TensorProto:
-        """Place an array, which is not copied, on the next free page; returns the graph's reference to it."""
+        """Place an array, without copying it, on the next free page; returns the graph's reference to it."""
         offset = -(-self._end // PAGE) * PAGE
         shape = list(array.shape)
         self._arrays.append((offset, array))
@@ -69,19 +69,19 @@ class ExternalFile:
 
 
 class EncoderGraph:
-    """A graph for each depth of an encoder, and two files of weights; raises ValueError if one is not finite.
+    """A graph for each depth of an encoder, and two files of weights. Raises ValueError if a weight is not finite.
 
-    The encoder has the layers of `spec`, and no more.
+    The encoder has exactly the layers of `spec`.
     """
 
     def __init__(self, encoder: Encoder, spec: BundleSpec, calibration: ActivationStats = NOTHING) -> None:
         self._nodes: list[NodeProto] = []  # in the order they run
-        self._initializers: dict[str, TensorProto] = {}  # constants that they read
+        self._initializers: dict[str, TensorProto] = {}  # constants that the nodes read
         config = encoder.config
         self._config = config
         self._spec = spec
         self._calibration = calibration
-        # The width of the tokens; with layers or a readout, vectors may be narrower.
+        # The width of the tokens. With layers or a readout, vectors may be narrower.
         self._width = config.dim if config.num_layers or config.depths else spec.dim
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
@@ -91,7 +91,7 @@ class EncoderGraph:
 
     @property
     def network(self) -> dict[str, object]:
-        """The network for backends that read no graph, see `xsent.bundle.Network`."""
+        """The network for backends that do not read the graph, see `xsent.bundle.Network`."""
         config = self._config
         shape = {"heads": config.num_heads, "activation": config.activation, "norm_eps": config.norm_eps}
         tensors = self._table.places | self._weights.places
@@ -108,7 +108,7 @@ class EncoderGraph:
         self._weights.write(folder)
 
     def model(self) -> ModelProto:
-        """The graph, without what lies in other files."""
+        """The graph, without the tensors in other files."""
         ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])
         vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._spec.dim])
         return self._make_model([ids], vector)
@@ -125,7 +125,7 @@ class EncoderGraph:
         return name
 
     def _integers(self, name: str, values: Sequence[int]) -> str:
-        # Inside the graph: ONNX Runtime reads shapes before it maps any file.
+        # Inside the graph, because ONNX Runtime reads shapes before it maps any file.
         self._initializers[name] = helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
         return name
 
@@ -150,14 +150,14 @@ class EncoderGraph:
         self._read_out(encoder, len(encoder.layers), x)
 
     def _branch(self, encoder: Encoder, depth: int, x: str) -> None:
-        """Make the graph that ends after the layers so far, without a trace in the deeper one."""
+        """Build the graph that ends after the layers so far, without changing the deeper one."""
         nodes, initializers = list(self._nodes), dict(self._initializers)
         self._read_out(encoder, depth, x)
         self._shallower[depth] = EncoderGraph.model(self)
         self._nodes, self._initializers = nodes, initializers
 
     def _read_out(self, encoder: Encoder, depth: int, x: str) -> None:
-        """The vector of tokens [1, T, D]: their mean, weighed and multiplied by their depth's readout if it has one."""
+        """Add the vector of tokens [1, T, D]: their mean, weighted and mapped by the readout of the depth, if any."""
         dim = self._spec.dim
         if not encoder.readouts:
             if dim < self._width:
@@ -175,14 +175,14 @@ class EncoderGraph:
         weight = np.ascontiguousarray(_array(readout.weight).T[:, :dim])  # [inputs, outputs]
         if self._spec.precision == "float32":
             matrix = self._weight(f"{name}.weight", weight)
-        else:  # ONNX Runtime casts it once, when it opens the graph
+        else:  # ONNX Runtime casts it once, when it loads the graph
             half = self._weight(f"{name}.weight", weight.astype(np.float16))
             matrix = self._node("Cast", [half], f"{name}.matrix", to=TensorProto.FLOAT)
         product = self._node("MatMul", [mean, matrix], READOUT)
         self._node("Add", [product, self._weight(f"{name}.bias", _array(readout.bias)[:dim])], OUTPUT)
 
     def _frame(self, config: ModelConfig) -> str:
-        """The ids between the id of the first token and that of the last token."""
+        """Add the ids of the first and the last token around the ids."""
         first = self._constant("first", np.array([[config.first]], np.int64))
         last = self._constant("last", np.array([[config.last]], np.int64))
         return self._node("Concat", [first, INPUT, last], "framed", axis=1)
@@ -194,7 +194,7 @@ class EncoderGraph:
         self._shares = self._node("Expand", [share, shape], "shares")  # [1, T], each 1 / T
 
     def _layer(self, name: str, layer: Layer, x: str) -> str:
-        """A layer: norm(x + attention(x)), then norm(x + feed-forward(x))."""
+        """Add a layer: norm(x + attention(x)), then norm(x + feed-forward(x))."""
         # The scale of the attention scores, folded into the queries.
         gain = np.ones(3 * self._width, np.float32)
         gain[: self._width] = (self._width // layer.num_heads) ** -0.5
@@ -213,7 +213,7 @@ class EncoderGraph:
             return self._node("Gather", [self._weight("table", values, self._table), ids], "embedded")
         if self._spec.precision == "int4-table":
             return self._look_up_nibbles(values, ids)
-        # Scaled after the look-up, so that only the rows of the sentence are ever read from the disk.
+        # Scaled after the look-up, so that only the rows of the sentence are ever read from disk.
         numbers, scales = quantize_rows(values)
         rows = self._node("Gather", [self._weight("table", numbers, self._table), ids], "rows")
         scale = self._node("Gather", [self._weight("table.scales", scales), ids], "row_scales")  # [1, T, 1]
@@ -221,7 +221,7 @@ class EncoderGraph:
         return self._node("Mul", [rows, scale], "embedded")
 
     def _look_up_nibbles(self, values: NDArray[np.float32], ids: str) -> str:
-        """Two numbers a byte, taken apart after the look-up with operators that every version has."""
+        """Two numbers per byte, unpacked after the look-up with operators that every version has."""
         dim = values.shape[1]
         packed, scales = quantize_nibbles(values)
         rows = self._node("Gather", [self._weight("table", packed, self._table), ids], "rows")  # [1, T, D/2]
@@ -247,7 +247,7 @@ class EncoderGraph:
         return self._node("Gelu", [x], name, CONTRIB)
 
     def _attend(self, name: str, heads: int, qkv: str) -> str:
-        """Attention in plain operators; the fused ones are no faster for one sentence."""
+        """Attention in plain operators; the fused ones are not faster for one sentence."""
         split = self._integers("split_heads", [-1, 3, heads, self._width // heads])
         parts = [f"{name}.{part}" for part in ("query", "key", "value")]
         hidden = self._node("Reshape", [qkv, split], f"{name}.split")  # [T, 3, H, D/H]
@@ -268,7 +268,7 @@ class EncoderGraph:
         return self._node("LayerNormalization", [x, *weights], name, axis=-1, epsilon=norm.eps)
 
     def _mean(self, x: str, name: str) -> str:
-        # A product with shares of 1 / T: ReduceMean takes five times as long.
+        # A product with shares of 1 / T, because ReduceMean takes five times as long.
         mean = self._node("MatMul", [self._shares, x], f"{name}.row")  # [1, 1, D]
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
 
@@ -283,7 +283,7 @@ class EncoderGraph:
         return self._product(name, x, _array(linear.weight).T, _array(linear.bias))
 
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
-        """Add a linear layer of this weight [inputs, outputs]."""
+        """Add a linear layer with this weight [inputs, outputs]."""
         if self._spec.precision == "float32":
             return self._float_product(name, x, weight, bias)
         bias_name = self._weight(f"{name}.bias", bias)
@@ -312,17 +312,17 @@ class EncoderGraph:
 
 
 class OneFileGraph(EncoderGraph):
-    """A graph of all layers with its weights inside."""
+    """A graph of all layers that contains its weights."""
 
     def serialized(self, name: Path, place: str) -> bytes:
-        """The model in bytes; raises DataError if it is too large for its place."""
+        """The model as bytes. Raises DataError if it is too large for `place`."""
         model = self.model()
-        if (size := model.ByteSize()) > MOST_BYTES:
+        if (size := model.ByteSize()) > MAX_BYTES:
             raise DataError(f"{name}: {size / 1e9:.1f} GB do not fit into {place}")
         return bytes(model.SerializeToString(deterministic=True))
 
     def write_file(self, path: Path) -> None:
-        """Write the graph as one ONNX file; raises DataError if it is too large for one."""
+        """Write the graph as one ONNX file. Raises DataError if it is too large."""
         model = self.serialized(path, "one ONNX file of at most 2.1; export to int8")
         with atomic_file(path) as file:
             file.write(model)
@@ -335,13 +335,12 @@ class OneFileGraph(EncoderGraph):
 
 
 class BatchGraph(OneFileGraph):
-    """A graph of padded batches with its weights inside, of standard operators alone.
+    """A graph for padded batches that contains its weights, with only standard operators.
 
     `input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised, and with layers
-    `last_hidden_state` [B, T, width], the tokens before the mean; where a readout weighs them, each is the vector. With
-    layers or a readout, the ids have to include the first and the last token of each sentence. In int8 the weights are
-    stored in 8 bits but calculated with in float32, so that a vector depends neither on padding nor on the other
-    sentences.
+    `last_hidden_state` [B, T, width], the tokens before the mean; if a readout weighs them, each is the vector. With
+    layers or a readout, the ids have to include the first and the last token of each sentence. In int8, weights are
+    stored in 8 bits but computed in float32, so a vector depends neither on padding nor on the other sentences.
     """
 
     def model(self) -> ModelProto:
@@ -363,7 +362,7 @@ class BatchGraph(OneFileGraph):
         return self._make_model(inputs, *outputs)
 
     def _frame(self, config: ModelConfig) -> str:
-        return INPUT  # they include the first and the last token
+        return INPUT  # the ids include the first and the last token
 
     def _is_real(self, ids: str) -> str:
         """Whether each position holds a token [B, T]."""
@@ -372,7 +371,7 @@ class BatchGraph(OneFileGraph):
     def _prepare(self, ids: str) -> None:
         self._length = self._node("Shape", [ids], "length", start=1, end=2)  # [1]
         real = self._is_real(ids)
-        # Selected, not calculated: OpenVINO takes (mask - 1) * 1e9 for scaled 8-bit numbers and loses the attention.
+        # Selected, not computed: OpenVINO takes (mask - 1) * 1e9 for scaled 8-bit numbers and loses the attention.
         one = self._constant("1", np.array(1, np.float32))
         zero = self._constant("0", np.array(0, np.float32))
         below = self._constant("-1e9", np.array(-1e9, np.float32))
@@ -425,7 +424,7 @@ class BatchGraph(OneFileGraph):
         if self._spec.precision == "float32":
             return self._float_product(name, x, weight, bias)
         numbers, scales = quantize_columns(weight, limit=127)  # all 8 bits: the sums are floats
-        # Not DequantizeLinear: ONNX Runtime fuses it with the product and calculates in 8 bits after all.
+        # Not DequantizeLinear, which ONNX Runtime fuses with the product and then computes in 8 bits.
         matrix = self._node("Cast", [self._weight(f"{name}.weight", numbers)], f"{name}.numbers", to=TensorProto.FLOAT)
         matrix = self._node("Mul", [matrix, self._weight(f"{name}.scales", scales)], f"{name}.matrix")
         product = self._node("MatMul", [x, matrix], f"{name}.product")

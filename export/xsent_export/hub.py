@@ -1,8 +1,8 @@
 """Folders in the layout of Hugging Face's hub, for onnxruntime, sentence-transformers and transformers.js.
 
-sentence-transformers loads its folder with its own modules: no code and no pickle of ours. An encoder with layers is a
-BERT; its weights have their usual names, so that every tool that reads a BERT reads them. These tools know only the
-plain mean: a readout that weighs the tokens is one more layer of that BERT.
+sentence-transformers loads its folder with its own modules, without any code or pickle from xsent. An encoder with
+layers is a BERT whose weights have their usual names, so every tool that reads a BERT reads them. These tools only know
+the plain mean, so a readout that weighs the tokens is one more layer of that BERT.
 """
 
 import shutil
@@ -33,9 +33,9 @@ from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS, l
 from xsent_train.tokens import FRAME, open_tokenizer
 
 HUB_GRAPH = "onnx/model.onnx"
-LARGE_OUTPUT = 1e3  # of a readout as a layer, over the state that is added to it; float16 has room for it
+LARGE_OUTPUT = 1e3  # ratio of a readout as a layer to the state that is added to it; fits in float16
 BATCH = 64  # sentences
-LARGE = ("*.onnx", "*.safetensors", "tokenizer.json")  # files that git keeps apart in a hub's repository
+LARGE = ("*.onnx", "*.safetensors", "tokenizer.json")  # files for Git LFS in a hub's repository
 
 
 def write_onnx(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode:
@@ -45,9 +45,9 @@ def write_onnx(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> Suppor
 
 
 def write_web(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode:
-    """Write a model for transformers.js; it gives `sentence_embedding` [B, D], not normalised."""
+    """Write a model for transformers.js, which returns `sentence_embedding` [B, D], not normalised."""
     encoder = checkpoint.load_encoder(spec.num_layers)
-    # Without SentencePiece's map of characters: transformers.js takes it for NFKC, with exceptions that are not ours.
+    # Without SentencePiece's map of characters, which transformers.js replaces by NFKC with its own exceptions.
     write_tokenizer(checkpoint.tokenizer, folder, encoder.config, charsmap=False)
     config = {
         **bert_config(encoder.config),
@@ -61,21 +61,21 @@ def write_web(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> Support
 def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode:
     """Write a model for sentence-transformers into an empty folder.
 
-    It gives the vectors of the trained encoder, of length 1, from float32 weights. Without layers and readout it is a
-    `StaticEmbedding`, else a BERT, which has a vector for an empty text too. A readout is a `Dense` after the mean, or
-    one more layer where it weighs the tokens. That layer is not exact, so it is what the export measures.
-    Raises DataError if the tokenizer has no `tokenizer.json`, or a BERT without `Dense` should be cut.
+    It returns the vectors of the trained encoder, of length 1, from float32 weights. Without layers and readout it is a
+    `StaticEmbedding`, else a BERT, which also has a vector for an empty text. A readout is a `Dense` after the mean or,
+    if it weighs the tokens, one more layer. That layer is not exact, so it is what the export measures.
+    Raises DataError if the tokenizer cannot be a `tokenizer.json`, or a BERT without `Dense` should be truncated.
     """
     encoder = checkpoint.load_encoder(spec.num_layers)
     weighs = encoder.weighs(spec.num_layers)
     if (weighs or (encoder.layers and not encoder.readouts)) and spec.dim < encoder.config.dim:
         raise DataError(
-            f"--dim {spec.dim}: a BERT has the vectors of its layers, {encoder.config.dim} numbers; leave it out and "
-            f"open the folder by SentenceTransformer(folder, truncate_dim={spec.dim})"
+            f"--dim {spec.dim}: a BERT returns the vectors of its layers, {encoder.config.dim} numbers; omit it and "
+            f"open the folder with SentenceTransformer(folder, truncate_dim={spec.dim})"
         )
     write_tokenizer(checkpoint.tokenizer, folder, encoder.config)
     if encoder.positions is None:
-        (folder / TOKENIZER_CONFIG).unlink()  # a StaticEmbedding reads tokenizer.json alone
+        (folder / TOKENIZER_CONFIG).unlink()  # a StaticEmbedding only reads tokenizer.json
         save_tensors({"embedding.weight": encoder.table.weight[:, : spec.dim]}, folder / WEIGHTS)
         types = {"": "StaticEmbedding"}
     else:
@@ -87,17 +87,17 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
     (folder / MODULES).write_bytes(to_json(list_modules(types)))
     about = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"}
     (folder / "config_sentence_transformers.json").write_bytes(to_json(about))
-    apart = "".join(f"{kind} filter=lfs diff=lfs merge=lfs -text\n" for kind in LARGE)
-    (folder / ".gitattributes").write_text(apart)
+    attributes = "".join(f"{kind} filter=lfs diff=lfs merge=lfs -text\n" for kind in LARGE)
+    (folder / ".gitattributes").write_text(attributes)
     if encoder.positions is not None:
         graph = _write_graph(checkpoint, encoder, spec, folder / HUB_GRAPH)
         return CheckpointEncoder(checkpoint.with_encoder(bert)) if weighs else graph
-    # The folder has the float32 weights as they are; only pieces can be missing.
+    # The folder has the float32 weights unchanged; only pieces can be missing.
     return CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
 
 
 def bert_config(config: ModelConfig) -> dict[str, Any]:
-    """The shape of an encoder with layers as transformers' `config.json`."""
+    """The shape of an encoder with layers, as transformers' `config.json`."""
     return {
         "architectures": ["BertModel"],
         "model_type": "bert",
@@ -110,7 +110,7 @@ def bert_config(config: ModelConfig) -> dict[str, Any]:
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
         "max_position_embeddings": config.max_length + FRAME,
-        "type_vocab_size": 2,  # as BERT has it: tools that trace a model try both
+        "type_vocab_size": 2,  # as in BERT, because tools that trace a model try both
         "layer_norm_eps": config.norm_eps,
         "pad_token_id": 0,  # as in the vocabularies of xsent-train; padding is masked anyway
         "dtype": "float32",
@@ -125,21 +125,21 @@ def _bert_weights(encoder: Encoder) -> dict[str, Tensor]:
         "embeddings.word_embeddings.weight": state["table.weight"],
         "embeddings.position_embeddings.weight": state["positions"],
         "embeddings.token_type_embeddings.weight": torch.zeros(2, dim),
-        "pooler.dense.weight": torch.eye(dim),  # nothing reads its result, but tools miss its weights
+        "pooler.dense.weight": torch.eye(dim),  # its result is not used, but tools expect its weights
         "pooler.dense.bias": torch.zeros(dim),
     }
     for kind in ("weight", "bias"):
         weights[f"embeddings.LayerNorm.{kind}"] = state[f"table_norm.{kind}"]
         for number in range(len(encoder.layers)):
-            for ours, its in PARTS.items():
-                values = state[f"layers.{number}.{ours}.{kind}"].chunk(len(its))
-                for part, value in zip(its, values, strict=True):  # cloned, as a file holds no part of another tensor
+            for name, parts in PARTS.items():
+                values = state[f"layers.{number}.{name}.{kind}"].chunk(len(parts))
+                for part, value in zip(parts, values, strict=True):  # cloned, because a file cannot hold views
                     weights[f"encoder.layer.{number}.{part}.{kind}"] = value.clone()
     return weights
 
 
 def _write_graph(checkpoint: Checkpoint, encoder: Encoder, spec: BundleSpec, path: Path) -> "GraphEncoder":
-    """Write a graph; transformers.js, fastembed and optimum, the ONNX of sentence-transformers, look at `HUB_GRAPH`."""
+    """Write a graph. transformers.js, fastembed and optimum (sentence-transformers' ONNX) expect it at `HUB_GRAPH`."""
     path.parent.mkdir(exist_ok=True)
     BatchGraph(encoder, spec).write_file(path)
     return GraphEncoder(path, checkpoint.tokenizer, encoder.config)
@@ -184,7 +184,7 @@ class GraphEncoder:
         pieces = [ids[: self._config.max_length] for ids in self._processor.encode([*map(remove_format, sentences)])]
         if self._config.num_layers or self._config.depths:
             pieces = [[self._config.first, *ids, self._config.last] for ids in pieces]
-        order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))  # for little padding; it changes no vector
+        order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))  # for little padding; vectors do not change
         batches = (order[start : start + BATCH] for start in range(0, len(order), BATCH))
         parts = [self._run([pieces[i] for i in batch]) for batch in batches]
         return unit_rows(np.concatenate(parts)[np.argsort(order)])

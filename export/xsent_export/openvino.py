@@ -1,8 +1,8 @@
 """OpenVINO's files, `model.xml` and `model.bin`, in float32, or in 8 bits with calibrated activations.
 
-`input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised, as in our `model.onnx`. In addition, a
-negative id is padding and changes nothing, so that sentences of different lengths can share the shapes that OpenVINO
-has prepared. In "int8" the activations have fixed scales, so that a vector does not depend on the other sentences.
+`input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised, as in `model.onnx` of a bundle. In
+addition, a negative id is padding and changes nothing, so that sentences of different lengths can share the shapes that
+OpenVINO has prepared. In "int8" the activations have fixed scales, so a vector does not depend on other sentences.
 """
 
 import contextlib
@@ -28,15 +28,15 @@ from xsent_export.quantization import NOTHING, ActivationStats
 from xsent_train.checkpoint import Checkpoint
 from xsent_train.model import Encoder, ModelConfig
 
-MAX_SENTENCES = 300  # to calibrate on; more changed no score
-PRODUCTS = (SCORED, WEIGHED, READOUT)  # of a readout, in float32
+MAX_SENTENCES = 300  # to calibrate on; more did not change any score
+PRODUCTS = (SCORED, WEIGHED, READOUT)  # products of a readout, which stay in float32
 
 
 class PaddedGraph(BatchGraph):
-    """A graph of one sentence, whose negative ids are padding."""
+    """A graph for one sentence that treats negative ids as padding."""
 
     def model(self) -> ModelProto:
-        """The graph with its weights and the input of our own graph."""
+        """The graph with its weights, and the input of `EncoderGraph`."""
         return EncoderGraph.model(self)
 
     def _frame(self, config: ModelConfig) -> str:
@@ -56,7 +56,7 @@ class PaddedGraph(BatchGraph):
         return self._node("GreaterOrEqual", [ids, self._constant("first_id", np.array(0, np.int64))], "is_real")
 
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
-        # In float32: NNCF quantises the layers itself.
+        # In float32, because NNCF quantises the layers itself.
         return self._float_product(name, *self._smooth(name, x, weight), bias)
 
 
@@ -71,14 +71,14 @@ def write_openvino(
     """Write an encoder as OpenVINO IR into an existing folder; equal weights and sentences give equal bytes.
 
     In 8 bits, layers are smoothed by `stats`, and the scales of the activations are calibrated on up to `MAX_SENTENCES`
-    of the sentences. They should have the languages and lengths of later input, and must not be those that the export
+    of the sentences. These should resemble later input in languages and lengths, and must not be those that the export
     is measured on. The weights cannot saturate on AVX2.
 
-    Raises DataError if there are no sentences for 8 bits, or the encoder is too large for OpenVINO's reader of ONNX,
-    and MissingExtraError if openvino or nncf cannot do it.
+    Raises DataError if there are no sentences for 8 bits or the encoder is too large for OpenVINO's reader of ONNX, and
+    MissingExtraError if this version of openvino or nncf cannot write it.
     """
     openvino = import_openvino("export")
-    precision: Precision = "float32" if spec.precision == "float32" else "int8"  # a table in 4 bits becomes one in 8
+    precision: Precision = "float32" if spec.precision == "float32" else "int8"  # a 4-bit table becomes an 8-bit one
     spec = BundleSpec(spec.num_layers, spec.dim, precision)
     graph = PaddedGraph(encoder, spec, stats)
     model = graph.serialized(checkpoint.path, "what OpenVINO reads, at most 2.1")
@@ -90,7 +90,7 @@ def write_openvino(
         _name_by_place(converted)
     except MissingExtraError:
         raise
-    except Exception as error:  # from an unsuitable version; these share no base class
+    except Exception as error:  # from an unsuitable version; the errors share no base class
         raise MissingExtraError(
             f"openvino {openvino.__version__} or its nncf cannot write this encoder ({in_one_line(error)}); "
             "pip install -U 'xsent[export]'"
@@ -98,8 +98,8 @@ def write_openvino(
     xml = folder / FILES[0]
     try:
         openvino.save_model(converted, xml, compress_to_fp16=False)
-    except RuntimeError as error:  # the only one that it raises, whatever the reason
-        reason = f"openvino cannot write it ({in_one_line(error)}); is there room?"
+    except RuntimeError as error:  # raised for any reason
+        reason = f"openvino cannot write it ({in_one_line(error)}); check that there is enough room"
         raise OSError(errno.EIO, reason, str(xml)) from error
 
 
@@ -110,7 +110,7 @@ def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[n
     samples = [np.array([ids[:longest]], np.int64) for ids in encoded if ids]
     if not samples:
         languages = ", ".join(checkpoint.languages)
-        raise DataError(f"{checkpoint.path}: no sentences to calibrate int8 with; give some in {languages}")
+        raise DataError(f"{checkpoint.path}: no sentences to calibrate int8 on; add some in {languages}")
     return samples
 
 
@@ -120,17 +120,18 @@ def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa:
         import nncf
         from nncf.quantization.range_estimator import RangeEstimatorParametersSet
     logging.getLogger("nncf").setLevel(logging.ERROR)
-    with contextlib.redirect_stdout(io.StringIO()):  # tables and progress bars: standard output is for results
+    with contextlib.redirect_stdout(io.StringIO()):  # NNCF prints; standard output is for results
         return nncf.quantize(
             model,
             nncf.Dataset(samples),
             subset_size=len(samples),
             model_type=nncf.ModelType.TRANSFORMER,
-            ignored_scope=nncf.IgnoredScope(names=["row_scales", *PRODUCTS], validate=False),  # not all have them
+            ignored_scope=nncf.IgnoredScope(names=["row_scales", *PRODUCTS], validate=False),  # some may be missing
             advanced_parameters=nncf.AdvancedQuantizationParameters(
                 overflow_fix=nncf.OverflowFix.ENABLE,
-                # The widest range seen: typical ranges cut off values of short sentences. Our own smoothing alone:
-                # three layers of a teacher keep a mean cosine to float32 of 0.995; with theirs 0.994, with none 0.993.
+                # The widest range, because typical ranges clip values of short sentences. Only the smoothing of
+                # `stats`: three layers of a teacher keep a mean cosine to float32 of 0.995; with NNCF's 0.994, without
+                # any 0.993.
                 activations_range_estimator_params=RangeEstimatorParametersSet.MINMAX,
                 smooth_quant_alphas=nncf.AdvancedSmoothQuantParameters(matmul=-1),
             ),
@@ -138,7 +139,7 @@ def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa:
 
 
 def _name_by_place(model: Any) -> None:  # noqa: ANN401
-    """Replace names that count all nodes of this process, so that equal models get equal files."""
+    """Replace names numbered across the whole process, so that equal models get equal files."""
     for place, node in enumerate(model.get_ordered_ops()):
         name = node.get_friendly_name()
         if re.fullmatch(rf"{node.get_type_name()}_\d+", name):

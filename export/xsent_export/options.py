@@ -1,7 +1,7 @@
-"""The options of an export, and the part of a checkpoint that they ask for.
+"""The options of an export, and the part of a checkpoint that they select.
 
-For fewer languages, a checkpoint loses the pieces that only other languages use. A sentence whose pieces all stay is
-cut into pieces and encoded exactly as before.
+For fewer languages, a checkpoint loses the pieces that only other languages use. A sentence whose pieces are all kept
+is tokenised and encoded exactly as before.
 """
 
 import logging
@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for the table, 8 for the layers
 Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "gguf", "text", "teacher"]
 ENGLISH = "en"
-CHUNK = 20_000  # sentences cut into pieces at a time
+CHUNK = 20_000  # sentences tokenised at a time
 FEW = 5_000  # sentences; a smaller sample lacks many words that users write
 
-# Types of pieces that always stay: the unknown piece, control symbols such as the mask, symbols of the user, bytes.
+# Types of pieces that are always kept: unknown, control symbols such as the mask, user-defined symbols, bytes.
 ALWAYS = {SentencePiece.UNKNOWN, SentencePiece.CONTROL, SentencePiece.USER_DEFINED, SentencePiece.BYTE}
 BUNDLES = ("bundle", "openvino")  # formats that are bundles
 
@@ -42,20 +42,20 @@ BUNDLES = ("bundle", "openvino")  # formats that are bundles
 class Budget:
     """The loss that an export may cause in the worst language."""
 
-    cosine_mean: float = 0.995  # least mean cosine to the trained vectors
+    cosine_mean: float = 0.995  # minimum mean cosine to the trained vectors
     p1_loss: float = 0.5  # points of P@1
 
 
 @dataclass(frozen=True)
 class BundleSpec:
-    """The part of an encoder that an export holds, the precision of its weights, and the loss that is allowed."""
+    """The part of an encoder to export, the precision of its weights, and the allowed loss."""
 
     num_layers: int  # the first layers
     dim: int  # the first numbers of a vector
     precision: Precision = "int8"
     budget: Budget = Budget()
-    trained: Mapping[str, Sequence[int]] = field(default_factory=dict, compare=False)  # its parts that stand alone
-    space: str | None = None  # the model whose vectors can be compared with its own
+    trained: Mapping[str, Sequence[int]] = field(default_factory=dict, compare=False)  # its usable parts
+    space: str | None = None  # the model whose vectors are comparable
     spaces: Mapping[str, Tensor] = field(default_factory=dict, compare=False)  # matrices into other models' spaces
 
     @classmethod
@@ -65,7 +65,7 @@ class BundleSpec:
 
 
 def trained_depths(checkpoint: Checkpoint) -> list[int]:
-    """The depths that a checkpoint can be exported to: all layers, and those trained to stand alone."""
+    """The depths that a checkpoint can be exported to: all layers, and other trained depths."""
     if checkpoint.config.depths:
         return list(checkpoint.config.depths)
     return sorted({checkpoint.config.num_layers, *_trained(checkpoint, "layers", "layer_prefixes")})
@@ -77,7 +77,7 @@ def trained_dims(checkpoint: Checkpoint) -> list[int]:
 
 
 def _trained(checkpoint: Checkpoint, name: str, setting: str) -> list[int]:
-    """Trained sub-sizes, from the bundle's manifest or the last stage of the recipe."""
+    """Trained smaller sizes, from the bundle's manifest or the last stage of the recipe."""
     with as_data_error(checkpoint.path / ABOUT, REMEDY):
         stages = checkpoint.about.get("recipe", {}).get("stages") or [{}]
         trained: Mapping[str, Sequence[int]] = checkpoint.about.get("trained", {name: stages[-1].get(setting) or ()})
@@ -86,7 +86,7 @@ def _trained(checkpoint: Checkpoint, name: str, setting: str) -> list[int]:
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """The options of `xsent-export`, which explains each; raises DataError if they contradict each other."""
+    """The options of `xsent-export`, see its help. Raises DataError if they contradict each other."""
 
     format: Format = "bundle"
     precision: Precision | None = None  # None: int8, or int4-table for a bundle whose table has 4 bits
@@ -96,7 +96,7 @@ class ExportOptions:
     sample: Path | None = None
     gate_data: Path | None = None
     tolerance: float | None = None
-    least_cosine: float | None = None  # least mean cosine to the trained vectors; None: by the precision
+    least_cosine: float | None = None  # minimum mean cosine to the trained vectors; None: by the precision
     name: str | None = None
     force: bool = False
     tests: Path | None = None  # --eval
@@ -104,35 +104,35 @@ class ExportOptions:
     def __post_init__(self) -> None:
         if bool(self.languages) != bool(self.sample):
             raise DataError(
-                "--languages and --sample belong together, give both; "
-                "pieces that do not occur in the sample are removed"
+                "--languages and --sample belong together, because pieces that do not occur in the sample are removed; "
+                "give both"
             )
         given: dict[str, object] = {"--force": self.force or None}
         if self.format == "teacher":
             given |= {"--eval": self.tests, "--layers": self.num_layers, "--dim": self.dim, "--name": self.name}
             given |= {"--languages": self.languages, "--tolerance": self.tolerance}
-        useless = [option for option, value in given.items() if value is not None]
-        if useless and self.format not in BUNDLES:
-            raise DataError(f"{', '.join(useless)}: not for --format {self.format}; leave it out")
+        unsupported = [option for option, value in given.items() if value is not None]
+        if unsupported and self.format not in BUNDLES:
+            raise DataError(f"{', '.join(unsupported)}: not supported by --format {self.format}; omit it")
 
     def spec(self, checkpoint: Checkpoint) -> BundleSpec:
-        """What to export; raises DataError if the checkpoint was not trained for it, and names what it has."""
+        """The part to export. Raises DataError, with the trained parts, if the checkpoint was not trained for it."""
         num_layers = checkpoint.config.num_layers if self.num_layers is None else self.num_layers
         dim = self.dim or checkpoint.config.dim
         depths, dims = trained_depths(checkpoint), trained_dims(checkpoint)
         _check_trained(checkpoint, "--layers", num_layers, depths, "layer_prefixes")
         _check_trained(checkpoint, "--dim", dim, dims, "prefixes")
         trained = {"prefixes": [n for n in dims if n <= dim], "layers": [n for n in depths if n <= num_layers]}
-        # The numbers of a table that was read from 4 bits fit into 4 bits again.
+        # A table that was read from 4 bits fits into 4 bits again.
         four_bits = checkpoint.about.get("precision") == "int4-table"
         precision = self.precision or ("int4-table" if four_bits and dim % 2 == 0 else "int8")
         if precision == "int4-table" and dim % 2:
             raise DataError(f"--int4-table needs an even number of dimensions, not {dim}")
-        # With 4 bits vectors move further; the sentences that they find must stay.
+        # 4 bits move vectors further, but the sentences that they find must not change.
         usual = 0.98 if precision == "int4-table" else Budget.cosine_mean
         least = usual if self.least_cosine is None else self.least_cosine
         budget = Budget(least, Budget.p1_loss if self.tolerance is None else self.tolerance)
-        if dim < checkpoint.config.dim:  # cut vectors are in no other model's space
+        if dim < checkpoint.config.dim:  # truncated vectors are not in another model's space
             return BundleSpec(num_layers, dim, precision, budget, trained)
         matrices = sorted(name for name in checkpoint.weights if name.startswith(SPACES))
         spaces = {name.removeprefix(SPACES): checkpoint.weights[name] for name in matrices}
@@ -140,7 +140,7 @@ class ExportOptions:
 
     @property
     def command(self) -> str:
-        """The command that asks for this, without the names of files."""
+        """The command with these options, without file names."""
         options: dict[str, object] = {
             "format": self.format if self.format != "bundle" else None,
             (self.precision or "").replace("float32", "fp32"): "" if self.precision else None,
@@ -161,7 +161,7 @@ def _check_trained(checkpoint: Checkpoint, option: str, asked: int, trained: Seq
     known = " and ".join(map(str, trained)) + (" was" if len(trained) == 1 else " were")
     table = "; the recipe static.toml trains a table without layers" if option == "--layers" and asked == 0 else ""
     raise DataError(
-        f"{checkpoint.path}: {option} {asked} was not trained, {known}; train with {setting} to have others{table}"
+        f"{checkpoint.path}: {option} {asked} was not trained, {known}; to use others, train with {setting}{table}"
     )
 
 
@@ -172,8 +172,8 @@ DEFAULTS = ExportOptions()
 def pruned(checkpoint: Checkpoint, languages: Sequence[str] | None, sample: Path | None) -> Iterator[Checkpoint]:
     """Yields the checkpoint with only the pieces that occur in the sample. Without a sample, yields it unchanged.
 
-    The sample is text in these languages, a sentence a line, or a corpus (source, language, English, translation, or
-    source, language, sentence), of which only the lines in these languages are read. Raises DataError if the
+    The sample is text in these languages, one sentence per line, or a corpus (source, language, English, translation,
+    or source, language, sentence), of which only the lines in these languages are read. Raises DataError if the
     checkpoint lacks a language, or the sample has no text in one.
     """
     if languages is None or sample is None:
@@ -182,11 +182,11 @@ def pruned(checkpoint: Checkpoint, languages: Sequence[str] | None, sample: Path
     counts = count_pieces(checkpoint, languages, sample)
     vocabulary = ModelProto.FromString(checkpoint.tokenizer.read_bytes())
     pieces = list(vocabulary.pieces)
-    # The least probable piece stays too: SentencePiece derives the cost of an unknown character from its score.
-    least = min((piece.score for piece in pieces if piece.type == SentencePiece.NORMAL), default=0.0)
-    lasting = [p.type in ALWAYS or (p.type == SentencePiece.NORMAL and p.score == least) for p in pieces]
+    # Keep the least probable piece too, because SentencePiece derives the cost of an unknown character from its score.
+    lowest = min((piece.score for piece in pieces if piece.type == SentencePiece.NORMAL), default=0.0)
+    lasting = [p.type in ALWAYS or (p.type == SentencePiece.NORMAL and p.score == lowest) for p in pieces]
     kept = ((counts > 0) | lasting).nonzero()[0]
-    logger.info(f"{len(kept):,} of {len(counts):,} pieces stay for {', '.join(languages)}")
+    logger.info(f"{len(kept):,} of {len(counts):,} pieces are kept for {', '.join(languages)}")
     part = with_table(checkpoint, checkpoint.weights[TABLE][kept], languages)
     del vocabulary.pieces[:]
     vocabulary.pieces.extend(pieces[number] for number in kept)
@@ -201,7 +201,7 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
     """How often each piece of a checkpoint occurs in a sample [V], see `pruned`."""
     if ENGLISH not in languages:
         raise DataError(
-            f"--languages {','.join(languages)} must name {ENGLISH} too: every other language is held to it"
+            f"--languages {','.join(languages)} must include {ENGLISH}: every other language is compared with it"
         )
     unknown = [language for language in languages if language not in checkpoint.languages]
     if unknown:
@@ -210,27 +210,27 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
     tokenizer = checkpoint.load_tokenizer()
     counts = np.zeros(len(tokenizer), np.int64)
     total = 0
-    seen: set[str] = set()
-    sentences = _sentences(sample, languages, seen)
+    found: set[str] = set()
+    sentences = _sentences(sample, languages, found)
     while chunk := list(islice(sentences, CHUNK)):
         ids = [i for sentence in tokenizer.encode(chunk) for i in sentence]
         counts += np.bincount(np.array(ids, np.int64), minlength=len(counts))
         total += len(chunk)
     if not counts.any():
         raise DataError(f"{sample}: no text in {', '.join(languages)}; expected sentences, or pairs in these languages")
-    if missing := [language for language in languages if seen and language not in {*seen, ENGLISH}]:
-        raise DataError(f"{sample}: no lines in {', '.join(missing)}; their pieces would all go")
+    if missing := [language for language in languages if found and language not in {*found, ENGLISH}]:
+        raise DataError(f"{sample}: no lines in {', '.join(missing)}, so all their pieces would be removed; add some")
     if total < FEW:
-        logger.warning("%s: %d sentences are few: words that are in none of them lose their pieces", sample, total)
+        logger.warning("%s: only %d sentences; words that do not occur in them lose their pieces", sample, total)
     return counts
 
 
-def _sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> Iterator[str]:
-    """The sentences of a text, or those in some languages of a corpus, whose languages are added to `seen`."""
+def _sentences(sample: Path, languages: Sequence[str], found: set[str]) -> Iterator[str]:
+    """The sentences of a text, or of a corpus in these languages, which are added to `found`."""
     for line in read_lines(sample):
         fields = line.split("\t")
         if len(fields) not in (3, 4):
             yield line
         elif fields[1] in languages:
-            seen.add(fields[1])
+            found.add(fields[1])
             yield from fields[2:]

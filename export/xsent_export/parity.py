@@ -1,6 +1,6 @@
-"""The parity gate: a bundle is compared with the trained encoder on held-out pairs.
+"""The parity gate: compare a bundle with the trained encoder on held-out pairs.
 
-Calibration has seen up to 256 sentences of these pairs, see `xsent_export.quantization`.
+Calibration uses up to 256 sentences of these pairs, see `xsent_export.quantization`.
 """
 
 import math
@@ -30,16 +30,16 @@ from xsent_train.model import Encoder
 T = TypeVar("T")
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
 
-MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
-# Limits that stand for the accuracy of weights that are no integers.
+MAX_PAIRS = 1000  # per language; one more wrong answer is then 0.05 points of P@1
+# Limits that represent the accuracy of weights that are not integers.
 FLOAT_LIMIT = 2**20  # float32
 HALF_LIMIT = 2**10  # float16, which has 11 bits
 MATRICES = ("qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight")
-MOST_STEPS = 0.51  # that rounding may move a row of weights; more than 0.5, as the scales are rounded too
-# What to do about an export that costs too much.
+MAX_STEPS = 0.51  # by which rounding may move a row of weights; above 0.5, because scales are rounded too
+# What to do if an export loses too much.
 EXACT = "--fp32 keeps the trained weights"
 ADVICE = {"int4-table": "--int8 keeps 8 bits for the table"}  # by precision; EXACT for the others
-# Golden sentences cover what differs between machines: scripts, signs, case, bytes outside the vocabulary, length.
+# Golden sentences cover what can differ between machines: scripts, signs, case, bytes outside the vocabulary, length.
 GOLDEN = (
     "The cat sleeps.",
     "Le chat dort près de la fenêtre.",
@@ -49,10 +49,10 @@ GOLDEN = (
     "ﬁne ½ ☃ 猫が眠る 🙂",
     "If it rains tomorrow, we shall meet in the large room on the second floor, and not in the garden.",
 )
-# Largest difference of a number, as a share of its typical size, 1 / sqrt(dim). Integer sums are equal on all CPUs,
-# but a last digit that is rounded differently grows, layer upon layer, to a part of the whole rounding noise: between
-# onnxruntime and numpy a number in tens of thousands differs by 4 times its deviation. A wrong tokenizer or saturated
-# sums move numbers by their own size.
+# Largest difference of a number, as a share of its typical size, 1 / sqrt(dim). Integer sums are equal on all CPUs, but
+# a last digit that is rounded differently grows, layer by layer, to a part of the whole rounding noise: between
+# onnxruntime and numpy, one number in tens of thousands differs by 4 times its deviation. A wrong tokenizer or
+# saturated sums move numbers by their own size.
 FLOAT, SAME, FOREIGN, NOISE = 0.001, 0.02, 0.2, 6.0
 KNOWN_CPUS = ("avx512_vnni", "avx_vnni", "avx512", "avx2", "arm64_dot", "arm64")  # see `xsent.cpu.instruction_set`
 
@@ -61,7 +61,7 @@ KNOWN_CPUS = ("avx512_vnni", "avx_vnni", "avx512", "avx2", "arm64_dot", "arm64")
 class LanguageParity:
     """The measurements in one language: cosines between the vectors before and after, and P@1 in per cent."""
 
-    pairs: int  # the cosines are over both their sides
+    pairs: int  # the cosines are over both sides
     cosine_mean: float
     cosine_p1: float  # 1st percentile
     cosine_min: float
@@ -71,15 +71,15 @@ class LanguageParity:
 
 @dataclass(frozen=True)
 class Parity:
-    """The measurements in all languages, and the loss that is allowed."""
+    """The measurements in all languages, and the allowed loss."""
 
     languages: Mapping[str, LanguageParity]
     budget: Budget
-    # P@1 of all layers, dimensions and pieces by language, if the bundle holds fewer of them.
+    # P@1 by language with all layers, dimensions and pieces, if the bundle has fewer of them.
     whole: Mapping[str, float] = field(default_factory=dict)
     # Agreement of each smaller depth with all layers, see `measure_depths`.
     depths: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    openvino: Mapping[str, object] = field(default_factory=dict)  # the same measurements of OpenVINO's files
+    openvino: Mapping[str, object] = field(default_factory=dict)  # the same measurements for OpenVINO's files
 
     @property
     def cosine_mean(self) -> float:
@@ -88,28 +88,28 @@ class Parity:
 
     @property
     def remark(self) -> str:
-        """A remark if one answer changes P@1 by more than may be lost; else empty."""
+        """A remark if a single answer changes P@1 by more than the allowed loss; else empty."""
         language, fewest = min(self.languages.items(), key=lambda item: item[1].pairs)
         step = 50 / fewest.pairs  # points of P@1 for one answer in one direction
         if step <= self.budget.p1_loss:
             return ""
         return (
             f"{language}: P@1 of {fewest.pairs} pairs moves in steps of {step:.2f}, more than the "
-            f"{self.budget.p1_loss} that may be lost; --gate-data names more pairs"
+            f"{self.budget.p1_loss} that may be lost; name more pairs with --gate-data"
         )
 
     def check(self, suffix: str = "", advice: str = EXACT) -> None:
-        """Raise ParityError if a language lost more than the budget; `suffix` says which form of the encoder it is."""
-        least = self.budget.cosine_mean
-        most = self.budget.p1_loss
+        """Raise ParityError if a language lost more than the budget; `suffix` names the form of the encoder."""
+        min_cosine = self.budget.cosine_mean
+        max_loss = self.budget.p1_loss
         failures = []
         for language, measured in self.languages.items():
             # Negated so that NaN fails too.
-            if not measured.cosine_mean >= least:
-                failures.append(f"{language} mean cosine {measured.cosine_mean:.4f} (at least {least})")
-            if not measured.p1_before - measured.p1_after <= most:
+            if not measured.cosine_mean >= min_cosine:
+                failures.append(f"{language} mean cosine {measured.cosine_mean:.4f} (at least {min_cosine})")
+            if not measured.p1_before - measured.p1_after <= max_loss:
                 change = f"{measured.p1_before:.2f} -> {measured.p1_after:.2f}"
-                failures.append(f"{language} P@1 {change} (loss at most {most})")
+                failures.append(f"{language} P@1 {change} (loss at most {max_loss})")
         if failures:
             raise ParityError(
                 f"the exported encoder{suffix} differs too much from the trained one: {', '.join(failures)}; "
@@ -117,7 +117,7 @@ class Parity:
             )
 
     def rows(self) -> list[dict[str, object]]:
-        """The measurements for a table, one row a language."""
+        """The measurements as a table, one row per language."""
         return [
             {
                 "language": language,
@@ -133,7 +133,7 @@ class Parity:
         ]
 
     def depth_rows(self) -> list[dict[str, object]]:
-        """The agreement of each smaller depth with all layers for a table, one row a depth."""
+        """The agreement of each smaller depth with all layers as a table, one row per depth."""
         return [
             {"layers": depth, "cosine to all": f"{near['cosine']:.4f}", "P@1 in all": f"{near['found']:.2f}"}
             for depth, near in self.depths.items()
@@ -157,7 +157,7 @@ def check_bundle(
     pairs: Pairs,
     options: ExportOptions,
 ) -> Parity:
-    """Compare a bundle with its encoder and the checkpoint; raises ParityError if it lost more than the budget.
+    """Compare a bundle with its encoder and the checkpoint. Raises ParityError if it lost more than the budget.
 
     The checkpoint has pieces that a `pruned` bundle lacks.
     """
@@ -176,7 +176,7 @@ def check_bundle(
         measure_parity(trained[depth], shallow, pairs, spec.budget).check(f" with layers={depth}", advice)
     parity = replace(parity, depths=measure_depths(exported, shallower, pairs))
     if options.format == "openvino":
-        # Its scales are calibrated on every other pair.
+        # The other half: its scales are calibrated on every other pair.
         others = {language: sides[::2] for language, sides in pairs.items()}
         openvino = SentenceEncoder(folder, backend="openvino")
         measured = measure_parity(trained[spec.num_layers], openvino, others, spec.budget)
@@ -187,22 +187,22 @@ def check_bundle(
 
 
 def check_weights(encoder: Encoder, spec: BundleSpec, bundle: Bundle) -> None:
-    """Raise ParityError if weights are coarser than their precision: cosines of a small encoder hardly show it."""
+    """Raise ParityError if weights are coarser than their precision, which cosines of a small encoder hardly show."""
     weights = BundleWeights(bundle)
     for name, tensor in encoder.state_dict().items():
         kept = weights.read(name)
         factors = weights.factors(name)
         trained = tensor.numpy()[tuple(map(slice, kept.shape))]
         steps = rounding_error(trained / factors, kept / factors, weight_limit(spec.precision, name))
-        if not steps <= MOST_STEPS:  # negated so that NaN fails too
+        if not steps <= MAX_STEPS:  # negated so that NaN fails too
             raise ParityError(
                 f"the exported encoder differs too much from the trained one: {name} by {steps:.2f} steps of "
-                f"rounding (at most {MOST_STEPS}); nothing was written; {EXACT}"
+                f"rounding (at most {MAX_STEPS}); nothing was written; {EXACT}"
             )
 
 
 def weight_limit(precision: Precision, weight: str) -> int:
-    """The largest integer that a weight of the encoder is rounded to, by its name."""
+    """The largest integer that a weight of the encoder is rounded to, given its name."""
     if precision == "float32":
         return FLOAT_LIMIT
     if weight == "table.weight":
@@ -213,16 +213,16 @@ def weight_limit(precision: Precision, weight: str) -> int:
 
 
 def rounding_error(trained: Floats, kept: Floats, limit: int) -> float:
-    """The difference of exported weights to the trained ones: the root mean square of the worst row, in its steps.
+    """The difference of exported and trained weights: the root mean square of the worst row, in its steps.
 
-    A step is the row's largest number divided by `limit`, so that rounding to -limit..limit is off by half a step at
-    most. In 4 bits a block counts as a row. A 1-D array is treated as one row. NaN if a number is not finite.
+    A step is the row's largest number divided by `limit`, so rounding to -limit..limit is off by at most half a step.
+    In 4 bits, a block counts as a row. A 1-D array is one row. NaN if a number is not finite.
     """
     four_bits = limit == NIBBLE_LIMIT
     width = block_size(trained.shape[-1]) if four_bits else trained.shape[-1]
     trained, kept = trained.reshape(-1, width), kept.reshape(-1, width)
-    least = np.finfo(np.float16 if four_bits else np.float32).tiny  # the smallest scale
-    steps = np.maximum(np.abs(trained).max(axis=1, keepdims=True) / limit, least)
+    smallest = np.finfo(np.float16 if four_bits else np.float32).tiny  # possible scale
+    steps = np.maximum(np.abs(trained).max(axis=1, keepdims=True) / limit, smallest)
     with np.errstate(invalid="ignore", over="ignore"):
         return float(np.sqrt(np.square((kept - trained) / steps).mean(axis=1)).max())
 
@@ -234,7 +234,7 @@ def measure_parity(
     budget: Budget,
     whole: SupportsEncode | None = None,
 ) -> Parity:
-    """Compare an exported encoder with the trained one on held-out pairs; `before` may be a part of the `whole`."""
+    """Compare an exported encoder with the trained one on held-out pairs; `before` may be a part of `whole`."""
     languages = {}
     p1_whole = {}
     for language, sides in pairs.items():
@@ -256,7 +256,7 @@ def measure_parity(
 def measure_depths(
     whole: SupportsEncode, shallower: Mapping[int, SupportsEncode], pairs: Pairs
 ) -> dict[str, dict[str, float]]:
-    """The agreement of the vectors of each smaller depth with those of all layers; the mean over languages.
+    """The agreement of each smaller depth's vectors with those of all layers, averaged over languages.
 
     `cosine` is between the two vectors of a sentence; `found` is P@1 of the depth's queries among all layers' vectors.
     """
@@ -294,22 +294,22 @@ def _share_found(queries: NDArray[np.float32], candidates: NDArray[np.float32]) 
 
 
 def calibration_texts(pairs: Pairs) -> list[str]:
-    """Every other pair. The gate measures on all pairs, but OpenVINO's files on those between."""
+    """The texts of every other pair. The gate measures on all pairs, but OpenVINO's files on the other half."""
     return [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
 
 
 def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
-    """The pairs to measure an export on, from a file or the checkpoint; raises DataError if a language has none."""
+    """The pairs to measure an export on, from a file or the checkpoint. Raises DataError if a language has none."""
     file = gate_data or checkpoint.validation
     if gate_data is None and not file.is_file():
         raise DataError(
-            f"{checkpoint.path}: has no held-out pairs to measure with; name a file of pairs by --gate-data, lines of "
-            "source, language, English, translation with tabs between, made of such as tatoeba.org offers"
+            f"{checkpoint.path}: has no held-out pairs to measure with; name a file of them with --gate-data: lines of "
+            "source, language, English, translation, tab-separated, for example from tatoeba.org"
         )
     pairs = read_pairs(file)
     if missing := [language for language in checkpoint.languages if language != "en" and language not in pairs]:
         raise DataError(
-            f"{file}: no pairs in {', '.join(missing)}, but in {', '.join(pairs)}; every language has to be measured"
+            f"{file}: no pairs in {', '.join(missing)}, only in {', '.join(pairs)}; add some, to measure every language"
         )
     kept = {language: pairs[language] for language in pairs if language in checkpoint.languages}
     if not kept:
@@ -341,17 +341,17 @@ def evenly_spaced(items: Sequence[T], limit: int) -> list[T]:
 
 
 def golden_vectors(encoder: SentenceEncoder, spec: BundleSpec, cosine: float) -> dict[str, object]:
-    """The golden sentences that fit into a bundle, their vectors, and the `tolerances`."""
+    """The golden sentences that fit a bundle, their vectors, and the `tolerances`."""
     sentences = [text for text in GOLDEN if encoder.count_tokens(text) <= encoder.max_length]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownTextWarning)  # they are of many scripts on purpose
+        warnings.simplefilter("ignore", UnknownTextWarning)  # they have many scripts on purpose
         encoded = encoder.encode(sentences)
     vectors = [[round(float(number), 6) for number in row] for row in encoded]
     return {"sentences": sentences, "vectors": vectors, "tolerance": tolerances(spec, cosine)}
 
 
 def tolerances(spec: BundleSpec, cosine: float) -> dict[str, float]:
-    """The largest difference of a number that CPUs may cause, by CPU; `cosine` is the mean that was measured."""
+    """The largest difference of a number that a CPU may cause, by CPU; `cosine` is the measured mean."""
     if spec.precision == "float32":
         shares = {OTHER: FLOAT}
     else:

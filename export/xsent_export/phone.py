@@ -1,4 +1,4 @@
-"""A graph that reads text, so that a phone needs no code of a tokenizer: `text` string [1] -> `vector` float32 [1, D].
+"""A graph that reads text, so that a phone needs no tokenizer: `text` string [1] -> `vector` float32 [1, D].
 
 The tokenizer is the SentencePiece operator of the package onnxruntime-extensions, which has builds for Android and iOS.
 The folder also has the graph in ONNX Runtime's own form, `.ort`, and the list of operators that a reduced build needs.
@@ -50,12 +50,13 @@ def write_text(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "TextE
         )
     operators = folder / OPERATORS
     lines = operators.read_text().splitlines(keepends=True)
-    operators.write_text("".join(line for line in lines if not line.startswith("#")))  # names of this machine
+    # Without comments, which name files of this machine.
+    operators.write_text("".join(line for line in lines if not line.startswith("#")))
     return TextEncoder(folder / GRAPH)
 
 
 class TextGraph(OneFileGraph):
-    """The graph of a bundle with its weights inside, between a tokenizer and a division by the length."""
+    """The graph of a bundle with its weights inside, between a tokenizer and a normalisation."""
 
     def __init__(self, encoder: Encoder, spec: BundleSpec, tokenizer: Path, stats: ActivationStats) -> None:
         self._tokenizer = tokenizer
@@ -75,10 +76,10 @@ class TextGraph(OneFileGraph):
         unit = self._node("Div", [OUTPUT, self._node("Max", [length, least], "divisor")], "unit")
         count = self._node("Cast", [self._node("Size", [ids], "tokens")], "tokens_float", to=TensorProto.FLOAT)
         there = self._node("Min", [count, self._constant("one_text", np.array(1, np.float32))], "there")
-        self._node("Mul", [unit, there], VECTOR)  # of an empty text zero
+        self._node("Mul", [unit, there], VECTOR)  # zero for an empty text
 
-    def _tokens(self, most: int) -> str:
-        """The ids of the text, at most so many, as the input of the encoder's graph [1, T]; their name [T]."""
+    def _tokens(self, limit: int) -> str:
+        """Add the first `limit` ids of the text as the input of the encoder's graph [1, T]; returns their name [T]."""
         pattern, nothing = (self._constant(n, np.array([v])) for n, v in (("format", FORMAT), ("nothing", "")))
         read = self._node("StringRegexReplace", [TEXT, pattern, nothing], "read", EXTENSIONS, global_replace=1)
         settings: list[tuple[str, Any]] = [("samples", np.int64(0)), ("alpha", np.float32(0))]
@@ -90,7 +91,7 @@ class TextGraph(OneFileGraph):
             helper.make_node("SentencepieceTokenizer", inputs, outputs, domain=EXTENSIONS, name="ids", model=model)
         )
         ids = self._node("Cast", [outputs[0]], "ids_64", to=TensorProto.INT64)
-        kept = self._node("Slice", [ids, self._integers("zero", [0]), self._integers("most", [most])], "kept")
+        kept = self._node("Slice", [ids, self._integers("zero", [0]), self._integers("most", [limit])], "kept")
         self._node("Unsqueeze", [kept, self._integers("zero", [0])], INPUT)
         return kept
 

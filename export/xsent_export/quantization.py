@@ -1,14 +1,14 @@
-"""Symmetric quantisation: value = integer x scale, no zero point. Raises ValueError for infinities and NaN.
+"""Symmetric quantisation: value = integer x scale, without a zero point. Raises ValueError for infinities and NaN.
 
-A table keeps one scale a row (int8) or one a block of a row (int4), so that an outlier affects its own word only. A
-linear layer keeps one scale an output channel; the weights that are rounded later compensate for the error of those
-before them (GPTQ, Frantar et al. 2023).
+A table has one scale per row (int8) or per block of a row (int4), so that an outlier only affects its own word. A
+linear layer has one scale per output channel; weights that are rounded later compensate for the errors of earlier ones
+(GPTQ, Frantar et al. 2023).
 
-A sentence's activations share one 8-bit scale. A BERT has a few channels that are ten times as large as the others, so
-that the others are rounded to a tenth of the steps. Each channel of a linear layer's input is therefore multiplied by a
-factor, and the layer's weights for this channel are divided by it (SmoothQuant, Xiao et al. 2023): the product stays
-the same, and both sides are rounded well. How much of the spread moves into the weights is tried for each layer, and
-the share with the least error of the product is kept (AWQ, Lin et al. 2024).
+A sentence's activations share one 8-bit scale. In a BERT, a few channels are ten times as large as the others, which
+are then rounded to a tenth of the steps. So each channel of a linear layer's input is multiplied by a factor, and the
+layer's weights for this channel are divided by it (SmoothQuant, Xiao et al. 2023): the product does not change, and
+both sides are rounded well. For each layer, several shares of the spread to move into the weights are tried, and the
+one with the smallest error of the product is kept (AWQ, Lin et al. 2024).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,21 +35,21 @@ TABLE_LIMIT = 127
 # (vpmaddubsw); 2 x 255 x 64 = 32,640 is the largest power of two that cannot saturate there.
 WEIGHT_LIMIT = 64
 
-DAMPING = 0.01  # share of the mean variance of the inputs, as in GPTQ: directions that the text lacks count a little
+DAMPING = 0.01  # share of the inputs' mean variance, as in GPTQ: directions missing from the text count a little
 
 NIBBLE_LIMIT = 7
 BLOCK = 64  # numbers of a row that share a scale in 4 bits
-# Shares of a block's largest number that are tried as its limit: clipping it makes the rest finer.
+# Shares of a block's largest number to try as its limit, because clipping it makes the steps of the rest finer.
 SHRINK = np.linspace(0.7, 1.0, 13, dtype=np.float32)
 
 SMOOTHED = ("qkv", "ffn_in", "ffn_out")  # the input of attention_out has no large channels
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the spread that may move into the weights (alpha in SmoothQuant)
-SENTENCES = 256  # most sentences that are encoded
-LEAST = 1e-5
+SENTENCES = 256  # maximum number of sentences to encode
+LEAST = 1e-5  # in place of channels that are always zero
 
 
 def quantize_rows(table: Floats) -> tuple[NDArray[np.int8], Floats]:
-    """The int8 rows of a table [V, D] in -127..127 and their scales [V, 1]; their product is the table again."""
+    """The int8 rows of a table [V, D] in -127..127, and their scales [V, 1]; the product restores the table."""
     return _quantize(table, axis=1, limit=TABLE_LIMIT)
 
 
@@ -59,8 +59,8 @@ def quantize_columns(
     """The int8 weight of a linear layer [inputs, outputs] in -limit..limit, and the scales of its outputs.
 
     With the `moments` of its inputs, the sum of x^T x [inputs, inputs], each weight compensates for the error that the
-    weights before it left in the product. Weights already on the quantization grid are unchanged. An output whose
-    weights would move by more than half a step (root mean square) is rounded plainly: no rounding is further off.
+    weights before it left in the product. Weights already on the quantization grid do not change. An output whose
+    weights would move by more than half a step (root mean square) is rounded plainly, which never moves them further.
     """
     rows, scales = _quantize(weight, axis=0, limit=limit)
     if moments is not None and len(weight):
@@ -72,8 +72,8 @@ def quantize_columns(
 def quantize_nibbles(table: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
     """A table [V, D], D even, in 4 bits, and the scales of its blocks [V, D / block], see `block_size`.
 
-    Each block takes the scale of the least squared error; all but the largest clip a little. Two numbers a byte
-    [V, D / 2], each plus 8: byte i of a row holds number i in its low half and number D / 2 + i in its high half.
+    Each block gets the scale with the smallest squared error; all scales but the largest clip a little. Two numbers per
+    byte [V, D / 2], each plus 8: byte i of a row has number i in its low half and number D / 2 + i in its high half.
     """
     rows, dim = table.shape
     packed = np.empty((rows, dim // 2), np.uint8)
@@ -88,7 +88,7 @@ def quantize_nibbles(table: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float
 
 
 def block_size(dim: int) -> int:
-    """Numbers of a row of `dim` that share a scale in 4 bits: `BLOCK`, or all if that does not divide it."""
+    """How many numbers of a row share a scale in 4 bits: `BLOCK`, or all `dim` if `BLOCK` does not divide it."""
     return dim if dim % BLOCK else BLOCK
 
 
@@ -112,7 +112,7 @@ def _best_scales(blocks: Floats) -> tuple[Floats, NDArray[np.float16]]:
 
 def _quantize(values: Floats, *, axis: int, limit: int) -> tuple[NDArray[np.int8], Floats]:
     largest = np.abs(_finite(values)).max(axis=axis, keepdims=True, initial=0.0)
-    # A row of zeros stays zeros under any scale.
+    # A row of zeros has no largest number, and any scale will do.
     scales = np.where(largest > 0, largest / limit, 1.0).astype(np.float32)
     return np.rint(values / scales).astype(np.int8), scales
 
@@ -120,25 +120,25 @@ def _quantize(values: Floats, *, axis: int, limit: int) -> tuple[NDArray[np.int8
 def _compensated(weight: Floats, scales: Floats, moments: Floats, limit: int) -> NDArray[np.int8]:
     """Whole numbers of steps for a weight [I, O], input after input (GPTQ, Frantar et al. 2023, eq. 2 and 3).
 
-    The largest weight of a column stays the largest, as it defines the step.
+    The largest weight of a column remains the largest, because it defines the step.
     """
     size = len(weight)
-    left = weight / scales  # in steps
+    remaining = weight / scales  # in steps
     largest = np.abs(weight).argmax(axis=0)
     numbers = np.empty(weight.shape, np.int8)
     damping = DAMPING * np.trace(moments, dtype=np.float64) / size or 1.0
     inverse = np.linalg.inv(moments.astype(np.float64) + damping * np.eye(size))
     upper = np.linalg.cholesky(inverse).T.astype(np.float32)
     for i in range(size):
-        rounded = np.clip(np.rint(left[i]), -limit, limit)
+        rounded = np.clip(np.rint(remaining[i]), -limit, limit)
         numbers[i] = np.where(largest == i, np.rint(weight[i] / scales), rounded)
-        left[i + 1 :] -= np.outer(upper[i, i + 1 :], (left[i] - numbers[i]) / upper[i, i])
+        remaining[i + 1 :] -= np.outer(upper[i, i + 1 :], (remaining[i] - numbers[i]) / upper[i, i])
     return numbers
 
 
 def _finite(values: Floats) -> Floats:
     if not np.isfinite(values).all():
-        raise ValueError("weights hold infinities or NaN; export an earlier checkpoint")
+        raise ValueError("weights contain infinities or NaN; export an earlier checkpoint")
     return values
 
 
@@ -155,10 +155,10 @@ NOTHING = ActivationStats()
 def calibrate_checkpoint(
     checkpoint: Checkpoint, encoder: Encoder, spec: BundleSpec, sentences: Sequence[str]
 ) -> ActivationStats:
-    """The statistics for a bundle of this checkpoint's encoder; nothing if no layer is quantised.
+    """The statistics for a bundle of this checkpoint's encoder; `NOTHING` if no layer is quantised.
 
-    A checkpoint that was read from a bundle keeps the factors of that bundle: its weights are whole steps already, and
-    with the same factors they are rounded as before.
+    A checkpoint that was read from a bundle keeps the factors of that bundle. Its weights are already on the
+    quantization grid, so with the same factors they are rounded as before.
     """
     if not spec.num_layers or spec.precision == "float32":
         return NOTHING
@@ -172,9 +172,9 @@ def calibrate_checkpoint(
 
 @torch.inference_mode()
 def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> ActivationStats:
-    """Measure the inputs of an encoder's linear layers on sentences, given as ids.
+    """Measure the inputs of an encoder's linear layers on sentences given as ids.
 
-    The factors of smoothing (SmoothQuant, eq. 4) are powers of two, and at most 1.
+    The smoothing factors (SmoothQuant, eq. 4) are powers of two, and at most 1.
     """
     if not sentences:
         return NOTHING
@@ -193,7 +193,7 @@ def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Activatio
             tried = (smoothing_factors(inputs, weight, share) for share in SHARES)
             factors = smoothing[name] = min(tried, key=partial(product_error, inputs, weight))
         tokens = np.concatenate(inputs) * factors
-        if len(tokens) > len(weight):  # moments of fewer tokens made the product worse
+        if len(tokens) > len(weight):  # with fewer tokens, moments make the product worse
             moments[name] = tokens.T @ tokens
     return ActivationStats(smoothing, moments)
 
@@ -201,18 +201,19 @@ def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Activatio
 def smoothing_factors(inputs: Sequence[Floats], weight: Floats, share: float) -> Floats:
     """Factors of a layer's input channels [I] that move `share` of their spread into its weight [I, O].
 
-    None is above 1: a channel that these inputs hardly use would fill the scale as soon as other text uses it.
+    They are at most 1. A larger factor for a channel that these inputs hardly use would fill the scale as soon as other
+    text uses it.
     """
     largest_inputs = np.maximum(np.max([np.abs(x).max(axis=0) for x in inputs], axis=0), LEAST)
     largest_weights = np.maximum(np.abs(weight).max(axis=1), LEAST)
     divisors = largest_inputs**share / largest_weights ** (1 - share)  # of the inputs, as in SmoothQuant
-    # Powers of two: they round no product, and the last digits of a measurement change nothing.
+    # Powers of two, so that products are not rounded, and last digits of a measurement do not matter.
     factors: Floats = np.exp2(np.minimum(np.rint(np.log2(np.median(divisors) / divisors)), 0))
     return factors
 
 
 def product_error(inputs: Sequence[Floats], weight: Floats, factors: Floats) -> float:
-    """The squared error of a linear layer [I, O] in 8 bits over its inputs, one array [tokens, I] a sentence."""
+    """The squared error of a linear layer [I, O] in 8 bits over its inputs, one array [tokens, I] per sentence."""
     numbers, scales = quantize_columns(weight / factors[:, None])
     kept = numbers * scales
     error = 0.0
@@ -224,7 +225,7 @@ def product_error(inputs: Sequence[Floats], weight: Floats, factors: Floats) -> 
 
 @contextmanager
 def _recorded_inputs(linears: Mapping[str, nn.Linear]) -> Iterator[dict[str, list[Floats]]]:
-    """Record the inputs of linear layers inside the block, one array a sentence if sentences are encoded alone."""
+    """Record the inputs of linear layers within the block, one array per call of the encoder."""
     recorded: dict[str, list[Floats]] = {name: [] for name in linears}
 
     def record(name: str, _: nn.Module, inputs: tuple[Tensor, ...]) -> None:

@@ -1,13 +1,13 @@
-"""A readout as one more layer, for tools that know a BERT and the mean of its tokens alone.
+"""A readout as one more layer, for tools that only know a BERT and the mean of its tokens.
 
-- Its attention weighs the tokens as the readout does, the same for every token, so that every token gets their mean;
-  its output matrix is the readout's.
-- That output is so large that the token's own state, which is added to it, does not count.
+- Its attention weighs the tokens as the readout does, identically for every token, so every token gets their mean; its
+  output matrix is that of the readout.
+- This output is so large that the token's own state, which is added to it, does not count.
 - Its feed-forward block adds nothing.
-- Its norms take the mean of a vector's numbers off. The output is scaled, number by number, so that this mean is zero:
-  by a direction in which the readout has nothing to say. The last norm scales back.
+- Its norms subtract the mean of a vector's numbers. So that this mean is zero, each number of the output is scaled, by
+  a direction in which the readout has almost no output. The last norm scales back.
 
-So the tokens of a sentence all have its vector, of another length, and every way of pooling gives it.
+So all tokens of a sentence have its vector, of another length, and every kind of pooling returns it.
 """
 
 from dataclasses import replace
@@ -20,13 +20,13 @@ from xsent_train.model import Encoder
 
 Matrix = NDArray[np.float64]
 
-LEAST = 0.05  # number of a direction, over their mean; the last norm multiplies by its inverse
+LEAST = 0.05  # smallest number of a direction, relative to the mean; the last norm multiplies by the inverse
 
 
 def readout_as_layer(encoder: Encoder, large: float) -> Encoder:
-    """An encoder without readouts whose vectors have the direction of this one's.
+    """An encoder without readouts whose vectors have the same direction as those of `encoder`.
 
-    `large` is the length of the new layer's output over that of the state that is added to it.
+    `large` is the ratio of the length of the new layer's output to that of the state that is added to it.
     """
     if not encoder.readouts:
         return encoder
@@ -48,14 +48,14 @@ def _layer(encoder: Encoder, large: float) -> dict[str, Matrix]:
     weight, bias, query = (state[f"readouts.{last}.{part}"] for part in ("weight", "bias", "query"))
     norm = f"layers.{last - 1}.ffn_norm" if last else "table_norm"
     gain, shift = state[f"{norm}.weight"], state[f"{norm}.bias"]
-    # What the readout makes of the last norm's output, which has no mean, and of what is always there.
+    # What the readout maps the output of the last norm to: a varying part, whose mean is zero, and a constant one.
     moving = weight * gain
     moving -= moving.mean(axis=1, keepdims=True)
     constant = bias + weight @ shift
     scale = _silent_direction(np.column_stack([moving, constant]))
-    # The lengths of a state, scaled back as the output is, and of a vector, both of a sentence of one token.
+    # The ratio of lengths of a state, scaled back like the output, and a vector, for a sentence of one token.
     large *= np.linalg.norm(np.hypot(gain, shift) / scale) / np.sqrt((moving**2).sum() + (constant**2).sum())
-    # In each head, every token asks with one number alone, and every key has its score there.
+    # In each head, the query of every token has only one number, and every key has its score there.
     width = dim // encoder.config.num_heads
     asks, keys = np.zeros(dim), np.zeros((dim, dim))
     asks[::width], keys[::width] = width**0.5, query
@@ -77,13 +77,13 @@ def _layer(encoder: Encoder, large: float) -> dict[str, Matrix]:
 
 
 def _silent_direction(outputs: Matrix) -> Matrix:
-    """A direction [D] in which outputs [D, n] have least; its numbers are 1 on average, and none is nearly 0."""
+    """The direction [D] with the smallest outputs [D, n]; its numbers average 1, and none of them is near 0."""
     square = outputs @ outputs.T
     direction: Matrix = np.linalg.eigh(square)[1][:, 0] * len(square) ** 0.5
     fixed = np.zeros(len(square), bool)
     while (small := (np.abs(direction) < LEAST) & ~fixed).any():
         direction[small] = np.copysign(LEAST, direction[small])
         fixed |= small
-        rows = square[~fixed]  # the others make up for it
+        rows = square[~fixed]  # the other numbers compensate
         direction[~fixed] -= np.linalg.lstsq(rows[:, ~fixed], rows @ direction, rcond=1e-12)[0]
     return direction

@@ -1,4 +1,4 @@
-"""From a teacher, a BERT of sentence-transformers, to its 8-bit form, which gives its vectors sooner."""
+"""Export a teacher, a BERT of sentence-transformers, to its 8-bit form, which is faster."""
 
 import logging
 import shutil
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 LEAST_COSINE = 0.98  # mean cosine to the original; six layers in 8 bits reach 0.996
 LIMITS = "sentence_bert_config.json"
-SENTENCES = (  # of all lengths, to calibrate on, and to measure on without --gate-data
+SENTENCES = (  # of all lengths, to calibrate on and, without --gate-data, to measure on
     "Yes.",
     "Good morning!",
     "A man is playing a guitar.",
@@ -53,9 +53,9 @@ SENTENCES = (  # of all lengths, to calibrate on, and to measure on without --ga
 
 
 def export_teacher(source: Path, out: Path, options: ExportOptions) -> ExportResult:
-    """Write a BERT of sentence-transformers in the form that `xsent-train --teacher` opens, and measure it.
+    """Export a BERT of sentence-transformers for `xsent-train --teacher`, and measure it.
 
-    Raises BundleError if `out` is taken, DataError if the source is not such a BERT, and ParityError if the vectors
+    Raises BundleError if `out` exists, DataError if the source is not such a BERT, and ParityError if the vectors
     differ too much from the original's.
     """
     check_place(out, replace=None)
@@ -68,7 +68,7 @@ def export_teacher(source: Path, out: Path, options: ExportOptions) -> ExportRes
     encoder = teacher.encoder(min(limits.get("max_seq_length") or longest, longest) - FRAME)
     spec = BundleSpec.whole(encoder.config, options.precision or "int8")
     with atomic_folder(out.resolve()) as folder:
-        # Not on --gate-data: the exported teacher does not depend on the pairs that it is measured on.
+        # Not on --gate-data, so that the exported teacher does not depend on the pairs that it is measured on.
         ids = [teacher.tokenizer.encode(text, add_special_tokens=False).ids for text in SENTENCES]
         EncoderGraph(encoder, spec, calibrate(encoder, ids)).write(folder)
         shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
@@ -94,6 +94,6 @@ def _compare(original: Teacher, exported: Int8Teacher, sentences: list[str]) -> 
     if not mean >= LEAST_COSINE:  # negated so that NaN fails too
         raise ParityError(
             f"{original.path}: mean cosine {mean:.4f} to the original's vectors, expected at least {LEAST_COSINE}; the "
-            "model may have a module other than BERT, mean pooling and normalisation"
+            "model may have modules other than BERT, mean pooling and normalisation"
         )
     return Agreement(len(sentences), round(mean, 5), round(float(cosines.min()), 5))

@@ -1,19 +1,19 @@
-"""Our tokenizer as a `tokenizer.json`, which Hugging Face `tokenizers` and transformers.js read.
+"""The tokenizer as a `tokenizer.json`, which Hugging Face `tokenizers` and transformers.js read.
 
-The SentencePiece model is expressed in steps that both readers apply alike:
+The SentencePiece model is expressed in steps that both readers apply in the same way:
 
 - Format characters are removed, as `xsent.tokenizer` does.
 - Text is normalised in steps that both have. `tokenizers` applies SentencePiece's own map to one cluster of characters
-  at a time, and so loses accents that are separate characters; transformers.js does not read the map. The map comes
+  at a time, which loses accents that are separate characters; transformers.js does not read the map. So the map comes
   last, for rare characters, and only for `tokenizers`.
 - Pieces are strings of bytes, each byte written as one character. transformers.js has no byte fallback for this kind
-  of model, so that single bytes are ordinary pieces here. The first byte of a character costs as much as an unknown
-  character in SentencePiece, the others nothing, so that the best segmentation stays the same.
+  of model, so single bytes are ordinary pieces here. The first byte of a character costs as much as an unknown
+  character in SentencePiece, and the others cost nothing, so the best segmentation is the same.
 
-NFKC considers all marks of a letter, SentencePiece a list of sequences. Therefore these still differ: a capital with a
-mark that only its small letter has a character for (T + U+0308); two marks after a letter in an order that NFKC changes
-(U+1E9B U+0323, U+03B1 U+0345 U+0301); U+0344 after a letter; and the characters U+FDD0 to U+FDD2. Without the map,
-Cherokee and nine old forms of Cyrillic letters (U+1C80 to U+1C88) differ too.
+NFKC considers all marks of a letter, SentencePiece a list of sequences. So there are still differences: a capital with
+a mark for which only the small letter has a character (T + U+0308); two marks after a letter in an order that NFKC
+changes (U+1E9B U+0323, U+03B1 U+0345 U+0301); U+0344 after a letter; and the characters U+FDD0 to U+FDD2. Without the
+map, Cherokee and nine old forms of Cyrillic letters (U+1C80 to U+1C88) differ, too.
 """
 
 import base64
@@ -29,35 +29,36 @@ from xsent_train.tokens import FRAME
 
 TOKENIZER_JSON, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 NORMALISATION = "nmt_nfkc_cf"
-UNKNOWN_PENALTY = 10.0  # SentencePiece's score of an unknown character, below that of the least likely piece
-# Characters that this normalisation removes, and those that it makes spaces in addition to NFKC.
+UNKNOWN_PENALTY = 10.0  # an unknown character's score in SentencePiece, below that of the least likely piece
+# Characters that this normalisation removes, and those that it turns into spaces in addition to NFKC.
 REMOVED = "[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]"
 SPACES = "[\t\n\x0c\r\u1680\u2028\u2029\u2581\ufffd]"
-# Characters that it keeps but NFKC or lower case would change; unassigned characters replace them for these steps.
+# Characters that it keeps but NFKC or lowercasing would change; unassigned characters replace them in these steps.
 KEPT = {"\u0130": "\ufdd0", "\uff5e": "\ufdd1"}
-# Marks of a first set before those of a second, which NFKC would swap unless they are separated: above a letter before
-# below it, then Arabic, then Hebrew.
+# Pairs of mark sets: NFKC would swap a mark of the first set and one of the second unless they are separated. Marks
+# above and below a letter, then Arabic, then Hebrew.
 UNSORTED = (
     ("\u0300-\u0314\u0340-\u0345", "\u0316-\u0333"),
     ("\u0651-\u0655\u0670\u06d6-\u06ed", "\u064b-\u0652\u0670"),
     ("\u05bc-\u05c2", "\u05b0-\u05bd\u05bf\u05c7"),
 )
 APART = "\ufdd2"
-FOLDED = {"ς": "σ", "\u0345": "ι"}  # changed by case folding but not by lower case
+FOLDED = {"ς": "σ", "\u0345": "ι"}  # changed by case folding but not by lowercasing
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
-LEADING_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}  # the space that is put before every text
+LEADING_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}  # the space that is added before every text
 
 
 def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap: bool = True) -> None:
     """Write a SentencePiece model as `tokenizer.json` and `tokenizer_config.json`.
 
-    The encoder's shape gives the longest text and, with layers or a readout, the first and the last token. `charsmap`
-    adds SentencePiece's own map of characters, for readers that apply it. Raises DataError for another kind of model.
+    The encoder's shape determines the maximum length and, with layers or a readout, the first and the last token.
+    `charsmap` adds SentencePiece's own map of characters, for readers that apply it. Raises DataError for other kinds
+    of models.
     """
     proto = ModelProto.FromString(model.read_bytes())
-    if reason := _unlike_ours(proto):
-        raise DataError(f"{model}: {reason}; such a tokenizer has no tokenizer.json, use --format onnx")
+    if reason := _unsupported(proto):
+        raise DataError(f"{model}: {reason}; use --format onnx, which needs no tokenizer.json")
     names = _piece_names(proto)
     unknown = proto.trainer_spec.unk_id
     framed = config.num_layers or config.depths
@@ -67,7 +68,7 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
         "version": "1.0",
         "truncation": {"direction": "Right", "max_length": max_length, "strategy": "LongestFirst", "stride": 0},
         "padding": None,
-        "added_tokens": [],  # so that no text can spell one
+        "added_tokens": [],  # so that no text can contain one
         "normalizer": _normalizer(proto.normalizer_spec.precompiled_charsmap if charsmap else b""),
         "pre_tokenizer": _sequence("pretokenizers", METASPACE, BYTE_LEVEL),
         "post_processor": _frame(names, config) if framed else None,
@@ -85,7 +86,7 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
         "model_max_length": max_length,
         "pad_token": padding,
         "unk_token": names[unknown],
-        "split_special_tokens": True,  # "<PAD>" in a text is text
+        "split_special_tokens": True,  # "<PAD>" in a text is ordinary text
         "clean_up_tokenization_spaces": False,
     }
     (folder / TOKENIZER_JSON).write_bytes(to_json(tokenizer))
@@ -93,8 +94,8 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
 
 
 def _piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no types
-    """The name of each piece in `tokenizer.json`: its bytes, or a name that no text contains."""
-    # A byte is its own character if that is visible, else one from U+0100 on.
+    """The name of each piece in `tokenizer.json`: its bytes, or a name that no text can contain."""
+    # A byte is written as its own character if that is visible, else as one from U+0100 on.
     visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = iter(range(256, 512))
     alphabet = [chr(byte if byte in visible else next(others)) for byte in range(256)]
@@ -111,8 +112,8 @@ def _piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no type
     return names
 
 
-def _unlike_ours(proto: Any) -> str | None:  # noqa: ANN401
-    """The reason why a model cannot be expressed in these steps, if there is one."""
+def _unsupported(proto: Any) -> str | None:  # noqa: ANN401
+    """The reason why a model cannot be expressed in these steps, or None."""
     trainer = proto.trainer_spec
     normalizer = proto.normalizer_spec
     if trainer.model_type != trainer.UNIGRAM or not trainer.byte_fallback:
@@ -120,14 +121,14 @@ def _unlike_ours(proto: Any) -> str | None:  # noqa: ANN401
     if normalizer.name != NORMALISATION:
         return f"expected normalisation {NORMALISATION}, got {normalizer.name or 'none'}"
     if not (normalizer.add_dummy_prefix and normalizer.remove_extra_whitespaces and normalizer.escape_whitespaces):
-        return "expected spaces to be marked, joined, and one put before the text"
+        return "expected escaped spaces, without extra ones, and one added before the text"
     if trainer.treat_whitespace_as_suffix or any(p.type == SentencePiece.USER_DEFINED for p in proto.pieces):
-        return "expected neither symbols of the user nor spaces behind words"
+        return "expected neither user-defined symbols nor spaces after words"
     return None
 
 
 def piece_scores(proto: Any) -> list[float]:  # noqa: ANN401
-    """The score of each piece where single bytes are ordinary ones."""
+    """The score of each piece if single bytes are ordinary pieces."""
     unknown = min(p.score for p in proto.pieces if p.type == SentencePiece.NORMAL) - UNKNOWN_PENALTY
     scores = []
     for piece in proto.pieces:

@@ -82,7 +82,7 @@ def test_what_llama_cpp_cannot_run_is_refused(make_checkpoint: MakeCheckpoint, t
     for activation, layers, dim, reason in (
         ("silu", 2, DIM, "has GELU"),
         ("gelu", 0, DIM, "without layers"),
-        ("gelu", 2, 8, "cut the vectors"),
+        ("gelu", 2, 8, "truncate the vectors"),
     ):
         raises(DataError, reason, write_gguf, make_checkpoint(activation), BundleSpec(layers, dim, "int8"), tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -101,7 +101,7 @@ def test_a_batch_graph_is_one_file(make_encoder: MakeEncoder, tmp_path: Path, mo
     encoder = make_encoder(activation="gelu")
     path = tmp_path / "model.onnx"
     with monkeypatch.context() as context:
-        context.setattr(graph, "MOST_BYTES", 1000)
+        context.setattr(graph, "MAX_BYTES", 1000)
         with pytest.raises(DataError, match="do not fit into one ONNX file"):
             BatchGraph(encoder, BundleSpec.whole(encoder.config)).write_file(path)
     assert not list(tmp_path.iterdir())

@@ -39,7 +39,7 @@ def test_4_bits_are_not_forced_on_what_cannot_have_them(checkpoint: Checkpoint) 
 
 def test_options_that_contradict_each_other_and_the_command_of_some() -> None:
     raises(DataError, "--languages and --sample belong together", ExportOptions, languages=["en"])
-    raises(DataError, "--force: not for --format onnx", ExportOptions, "onnx", force=True)
+    raises(DataError, "--force: not supported by --format onnx", ExportOptions, "onnx", force=True)
     options = ExportOptions("web", languages=["en"], sample=Path("text"), num_layers=0)
     assert options.command == "xsent-export CHECKPOINT OUT --format web --layers 0 --languages en --sample TEXT"
 
@@ -68,18 +68,22 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
 @pytest.mark.parametrize(
     ("options", "text", "message"),  # the text is a sample where languages are named, and else pairs
     [
-        ({"num_layers": 3}, "", "--layers 3 was not trained, 1 and 2 were; train with layer_prefixes to have"),
+        ({"num_layers": 3}, "", "--layers 3 was not trained, 1 and 2 were; to use others, train with layer_prefixes"),
         ({"num_layers": 0}, "", r"--layers 0 was not trained, .* static\.toml trains a table without layers"),
-        ({"dim": 8}, "", "--dim 8 was not trained, 15 and 16 and 32 were; train with prefixes"),
+        ({"dim": 8}, "", "--dim 8 was not trained, 15 and 16 and 32 were; to use others, train with prefixes"),
         ({"dim": 15, "precision": "int4-table"}, "", "--int4-table needs an even number"),
-        ({"languages": ["en", "fr", "de"]}, "web\tfr\tone\tun\n", "no lines in de; their pieces would all go"),
+        (
+            {"languages": ["en", "fr", "de"]},
+            "web\tfr\tone\tun\n",
+            "no lines in de, so all their pieces would be removed",
+        ),
         ({"languages": ["en", "xx"]}, "a\n", "has no language xx; it has en, fr, de"),
         ({"languages": ["en", "fr"]}, "", "no text in en, fr"),
         ({"languages": ["en", "fr"]}, "web\tde\tone\teins\n", "no text in en, fr"),
-        ({"languages": ["fr"]}, "a\n", "--languages fr must name en too"),
+        ({"languages": ["fr"]}, "a\n", "--languages fr must include en"),
         ({"languages": ["en"]}, "Anna\n", r"validation\.tsv: no pairs in en$"),
-        ({}, "web\tfr\tone\tun\n", "pairs.tsv: no pairs in de, but in fr; every language has to be measured"),
-        ({"tests": Path("nowhere")}, "", "no tests; expected a folder with one of tatoeba, xsr, flores"),
+        ({}, "web\tfr\tone\tun\n", "pairs.tsv: no pairs in de, only in fr; add some"),
+        ({"tests": Path("nowhere")}, "", "no tests in this folder; expected one of tatoeba, xsr, flores"),
         # pieces are blamed before layers, and a table in 4 bits before either
         ({"languages": ["en", "fr"]}, "Anna\n", "fr mean cosine .*; nothing was written; a larger --sample"),
         (
@@ -101,5 +105,5 @@ def test_what_cannot_be_made_or_measured_or_lost_too_much_is_refused(
 
 
 def test_a_bundle_has_no_pairs_to_measure_with(mini_bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"^{mini_bundle}: has no held-out pairs to measure with; .* by --gate-data"):
+    with pytest.raises(DataError, match=f"^{mini_bundle}: has no held-out pairs to measure with; .* with --gate-data"):
         export(mini_bundle, tmp_path / "out")

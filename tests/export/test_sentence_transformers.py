@@ -65,8 +65,8 @@ def test_other_models_are_refused(tmp_path: Path) -> None:
         ({"model_type": "bpe"}, "expected a unigram model with byte fallback"),
         ({"byte_fallback": False}, "expected a unigram model with byte fallback"),
         ({"normalization_rule_name": "identity"}, "expected normalisation nmt_nfkc_cf, got identity"),
-        ({"add_dummy_prefix": False}, "one put before the text"),
-        ({"user_defined_symbols": ["<city>"]}, "symbols of the user"),
+        ({"add_dummy_prefix": False}, "one added before the text"),
+        ({"user_defined_symbols": ["<city>"]}, "user-defined symbols"),
     ):
         with pytest.raises(DataError, match=f"{reason}.*use --format onnx") as caught:
             write_tokenizer(train_small(tmp_path, **settings), tmp_path, STATIC)
@@ -145,6 +145,6 @@ def open_fastembed(folder: Path) -> Any:  # noqa: ANN401  a type of theirs
 
 
 def test_a_part_of_the_vector_is_cut_by_its_reader(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"--dim 8: .*leave it out and .*truncate_dim=8") as caught:
+    with pytest.raises(DataError, match=r"--dim 8: .*omit it and .*truncate_dim=8") as caught:
         write_sentence_transformers(make_checkpoint(), BundleSpec(2, 8), tmp_path)
     assert "\n" not in str(caught.value) and not list(tmp_path.iterdir())

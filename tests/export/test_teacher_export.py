@@ -75,9 +75,9 @@ def test_other_folders_are_refused_and_nothing_is_left(
 ) -> None:
     out = tmp_path / "out"
     raises(DataError, "whose layers can be taken over", export_teacher, mini_bundle, out, TEACHER)
-    assert_refused(export_command(bert, out), "a model of sentence-transformers; --format teacher makes a teacher of")
+    assert_refused(export_command(bert, out), "export it as a teacher with --format teacher")
     useless = export_command(bert, out, "--format", "teacher", "--layers", 2, "--force")
-    assert_refused(useless, "--force, --layers: not for --format teacher")
+    assert_refused(useless, "--force, --layers: not supported by --format teacher")
     monkeypatch.setattr(exporting, "LEAST_COSINE", 1.01)
     raises(ParityError, r"to the original's vectors, expected at least 1\.01", export_teacher, bert, out, TEACHER)
     assert not list(tmp_path.iterdir())

@@ -138,7 +138,7 @@ def test_what_is_missing_is_named(
     def write(precision: Precision, sentences: Sequence[str] = ("", " ")) -> None:
         write_whole(checkpoint, precision, tmp_path, sentences)
 
-    raises(DataError, "no sentences to calibrate int8 with; give some in en, fr, de", write, "int8")
+    raises(DataError, "no sentences to calibrate int8 on; add some in en, fr, de", write, "int8")
     monkeypatch.setitem(sys.modules, "nncf", None)
     raises(MissingExtraError, r"nncf is not installed; pip install 'xsent\[export\]'", write, "int8", SENTENCES)
     with monkeypatch.context() as context:

@@ -108,7 +108,7 @@ def test_the_result_is_complete(added: Added, addition: Addition, tmp_path: Path
     bundle = export(after, tmp_path / "bundle")
     card = (bundle.path / "README.md").read_text()
     assert "- Greek names (CC0)" in card
-    assert "1. el: 125 steps, 32 pairs a step" in card
+    assert "1. el: 125 steps, 32 pairs per step" in card
 
 
 @pytest.mark.parametrize(("num_layers", "depths"), [(0, ()), (2, (0, 1, 2))])

@@ -122,15 +122,15 @@ CONTENT = e5_file()
 def test_damaged_and_other_files(given: tuple[Path, Path], tmp_path: Path) -> None:
     for content, message in (
         *((CONTENT[:length], "damaged") for length in (0, 7, 30, 60, 100, 200, 400, 1500, len(CONTENT) - 1)),
-        (b"E5S2" + CONTENT[4:], "does not begin as such a file"),
-        (CONTENT[:4] + b"\2" + CONTENT[5:], "does not begin as such a file"),
+        (b"E5S2" + CONTENT[4:], "does not start like such a file"),
+        (CONTENT[:4] + b"\2" + CONTENT[5:], "does not start like such a file"),
         (e5_file(block=64), "blocks of 64"),
         (e5_file(heads=5), "5"),
         (e5_file(drop="l1.fo.b"), "l1.fo.b"),
         (CONTENT[:8] + struct.pack("<I", 32) + CONTENT[12:], "emb.word is of kind 1 with 1,"),
         (CONTENT[:12] + struct.pack("<I", 3) + CONTENT[16:], "l2.q"),
         (CONTENT[:44] + struct.pack("<I", 1 << 31) + CONTENT[48:], "damaged"),
-        (CONTENT[:-4] + struct.pack("<f", np.nan), "l1.oln.b has values that are not finite numbers"),
+        (CONTENT[:-4] + struct.pack("<f", np.nan), "l1.oln.b has numbers that are not finite"),
     ):
         given[0].write_bytes(content)
         outcome = unpack(*given, tmp_path / "e5")
