@@ -19,7 +19,10 @@ MINUTE = 60_000  # for a slow machine to load 35 MB and compile them
 # The results of a search, all of them: texts and scores.
 ASK = """async (query) => {
     const input = document.getElementById("query");
-    const asked = new Promise((done) => input.addEventListener("asked", done, { once: true }));
+    const asked = new Promise((done, fail) => {
+        input.addEventListener("asked", done, { once: true });
+        setTimeout(() => fail("the page has not answered for a minute"), 60_000);  // else the test never ends
+    });
     input.value = query;
     input.dispatchEvent(new Event("input"));
     await asked;

@@ -26,6 +26,7 @@ ENCODE = """async (texts) => {
     const ready = new Promise((done, fail) => {
         model.addEventListener("ready", done);
         model.addEventListener("failed", ({ detail }) => fail(detail.message));
+        setTimeout(() => fail("no model for two minutes"), 120_000);
     });
     model.open(await (await fetch("/files.json")).json());
     await ready;
