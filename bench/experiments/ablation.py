@@ -1,6 +1,6 @@
 """The papers' ablations at small scale: every variant trained on the same pairs and budget; docs/lab/ablation.md.
 
-Each row of a table is trained in a process of its own, and is finished when its figures are in OUT/rows:
+Each row of a table is trained in its own process and is finished when its figures are in OUT/rows:
 python ablation.py --row OUT [VARIANT SEED]; without a variant it prepares the data of all rows.
 """
 
@@ -46,14 +46,14 @@ from xsent_train.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
-ROW = "--row"  # begins the arguments of a process that trains one
+ROW = "--row"  # first argument of a process that trains a row
 TABLE = "table"  # the variant from which the warm ones start
 CONTENTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("ablation.toml").read_text(encoding="utf-8"))
-METHOD: list[str] = CONTENTS["method"]  # the first points of the report, with names of the plan's fields
+METHOD: list[str] = CONTENTS["method"]  # the first points of the report, with fields of the plan in braces
 
-VALIDATION = {"p1": "held-out P@1", "loss": "held-out loss"}  # names in a checkpoint, and headings
+VALIDATION = {"p1": "held-out P@1", "loss": "held-out loss"}  # from names in a checkpoint to headings
 LAST = (*VALIDATION.values(), "s/1,000 steps", "peak MiB")  # headings after those of the scores
-DECIMALS = {"held-out loss": 3, "peak MiB": 0}  # one for other headings
+DECIMALS = {"held-out loss": 3, "peak MiB": 0}  # 1 for other headings
 PAPERS = ("paper XSR en→fr", "paper MLDoc en→fr")  # MLDoc's text is licensed: ours has SIB-200 instead
 
 Figures = Mapping[str, float]  # of a row, by heading
@@ -65,30 +65,30 @@ class Variant:
 
     stage: StageConfig
     dim: int
-    warm: bool  # whether it starts from the table that all warm variants share; else from nothing
-    inside: bool  # whether the encoders inside are measured too: a quarter of the dimensions, one layer, none
-    translates: bool  # whether translators that start from it, and from nothing, are trained and measured too
+    warm: bool  # starts from the table that all warm variants share, else from nothing
+    inside: bool  # also measure the encoders inside: a quarter of the dimensions, one layer, no layers
+    translates: bool  # also train and measure translators that start from it, and from nothing
 
 
 @dataclass(frozen=True)
 class AblationPlan:
-    """What every row of an ablation has in common."""
+    """What all rows of an ablation share."""
 
     data: str  # folder with `train/pairs.tsv` (or compressed) and the test sets under `eval`
-    teacher: str = ""  # folder of the model to distil from; empty is the built-in one
-    pairs: int = 64_000  # that a row sees
-    table_pairs: int = 1_024_000  # that the shared table sees
+    teacher: str = ""  # folder of the model to distil from; empty: the built-in one
+    pairs: int = 64_000  # seen by a row
+    table_pairs: int = 1_024_000  # seen by the shared table
     languages: tuple[str, ...] = ("fr", "de")  # other than English
-    characters: int = 120  # of the longest sentence that is kept, on either side: many rows must be affordable
+    characters: int = 120  # longest kept sentence on either side: many rows must be affordable
     vocabulary: int = 8_000
     dim: int = 128  # unless a row is about it
-    max_tokens: int = 32  # read of a sentence in training
+    max_tokens: int = 32  # per sentence in training
     batch_size: int = 128  # unless a row is about it
-    clusters: int = 1024  # from which batches of hard negatives are drawn
+    clusters: int = 1024  # for batches of hard negatives
     validation_share: float = 0.005  # of English sentences, held out
-    validation_pairs: int = 1000  # a language, held out
+    validation_pairs: int = 1000  # per language, held out
     distractors: int = 20_000  # further candidates of the retrieval test
-    threads: int = 1  # of a row
+    threads: int = 1  # per row
 
     @property
     def source(self) -> Path:
@@ -124,7 +124,7 @@ class AblationPlan:
         )
 
     def variant(self, key: str) -> Variant:
-        """The variant of a key; several tables may show the same."""
+        """The variant of a key; tables may share variants."""
         raw = CONTENTS["variants"][key]
         named = {**CONTENTS["variants"].get(raw.get("like"), {}), **raw}
         start = named.pop("start", "nothing")
@@ -149,12 +149,12 @@ class Row:
 
     label: str  # the paper's name of it
     key: str  # of its variant
-    paper: Sequence[float] = ()  # its numbers; empty where it has none
-    inside: str = ""  # the smaller encoder inside, or the start of a translator, whose scores are shown instead
+    paper: Sequence[float] = ()  # its numbers; empty if it has none
+    inside: str = ""  # show the scores of this smaller encoder inside, or start of a translator, instead
 
     def numbers(self, found: Sequence[Figures]) -> dict[str, list[float]]:
         """Its numbers by heading, one for each seed in `found`; empty if there is none."""
-        ending = f" {self.inside}" if self.inside else ""  # an encoder inside was not trained by itself
+        ending = f" {self.inside}" if self.inside else ""  # an encoder inside has no training of its own
         names = [name for name in found[0] if name.endswith(ending)] if found else []
         return {name.removesuffix(ending): [figures[name] for figures in found if name in figures] for name in names}
 
@@ -163,7 +163,7 @@ class Row:
 class RowGroup:
     """A table."""
 
-    name: str  # which `--only` takes
+    name: str  # for `--only`
     title: str
     note: str
     rows: Sequence[Row]
@@ -182,10 +182,10 @@ def choose_groups(only: Collection[str]) -> list[RowGroup]:
 
 
 def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence[int], only: Collection[str]) -> Path:
-    """Train and measure the rows that are not finished, and write the report, which is returned, after each.
+    """Train and measure the unfinished rows, and write the report after each; returns its path.
 
-    All rows of the chosen groups are trained with the first seed before any with the second, each in a process of its
-    own, so that memory is a row's. Ctrl-C saves the row in training, and the same command resumes.
+    All rows of the chosen groups are trained with the first seed before any with the second, each in its own process,
+    so that memory is per row. Ctrl-C saves the row in training, and the same command resumes.
     """
     groups = choose_groups(only)
     if plan.source and not plan.tests.is_dir():
@@ -198,7 +198,7 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
         path.write_text(json.dumps(settings))
     before = json.loads(path.read_text())
     if was := ", ".join(f"{name} = {before.get(name)!r}" for name in settings if before.get(name) != settings[name]):
-        raise DataError(f"{folder} holds an ablation with {was}; name another --out, or the same settings")
+        raise DataError(f"{folder} holds an ablation with {was}; choose another --out, or the same settings")
     keys = [(TABLE, 1)] + [(row.key, seed) for seed in seeds for group in groups for row in group.rows]
     rows = {f"{key}-{seed}": (key, str(seed)) for key, seed in keys if key != TABLE or seed == 1}
     waiting = {name: row for name, row in rows.items() if not (folder / "rows" / f"{name}.json").exists()}
@@ -218,7 +218,7 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
 
 
 def prepare_rows(plan: AblationPlan, folder: Path) -> None:
-    """Make what all rows read and is missing: corpus, vocabulary, held-out pairs and store; a small XSR."""
+    """Make what all rows read, where it is missing: corpus, vocabulary, held-out pairs and store; a small XSR."""
     corpus = folder / "corpus.tsv"
     if not corpus.exists():
         pairs = (pair for pair in Corpus([plan.source], frozenset(plan.languages)) if not pair.alone)
@@ -245,7 +245,7 @@ def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> 
         teacher=teacher if variant.stage.objectives.distils else None,
         start=next((folder / "rows" / f"{TABLE}-1" / "checkpoints").iterdir()) if variant.warm else None,
     )
-    ends = list[float]()  # of the steps in CPU seconds, which do not count what other processes took
+    ends = list[float]()  # of the steps in CPU seconds, which exclude other processes
     trained = load_checkpoint(trainer.train(on_step=lambda: ends.append(time.process_time())))
     costs = {"peak MiB": peak_memory()}
     if len(ends) > 1:  # fewer if it was interrupted after the last steps
@@ -290,7 +290,7 @@ def by_direction(name: str, measured: Evaluation) -> dict[str, float]:
 def every_score(encoder: SupportsEncode, tests: Path, small_xsr: Path, languages: Sequence[str]) -> dict[str, float]:
     """The scores of the ablation by name, in per cent.
 
-    The languages are those other than English; XSR and STS-B are measured for the first of them.
+    `languages` excludes English; XSR and STS-B are measured for the first of them.
     """
     first = languages[0]
     found = by_direction("Tatoeba", tatoeba(encoder, tests / "tatoeba", languages))
@@ -303,7 +303,7 @@ def every_score(encoder: SupportsEncode, tests: Path, small_xsr: Path, languages
 
 
 def write_small_xsr(source: Path, folder: Path, language: str, distractors: int) -> None:
-    """Copy the files of XSR in a language with fewer distractors: the protocol's 200,000 take long."""
+    """Copy the files of XSR in a language with fewer distractors: the 200,000 of the protocol take long."""
     pairs = f"en-{language}.tsv"
     candidates = f"distractors.{language}.txt.xz"
     for name in (pairs, candidates):
@@ -317,11 +317,11 @@ def write_small_xsr(source: Path, folder: Path, language: str, distractors: int)
 
 
 def write_ablation(plan: AblationPlan, folder: Path, command: str) -> Path:
-    """Write `ablation.md`, which is returned, from the rows that are finished."""
+    """Write `ablation.md` from the finished rows; returns its path."""
     found: dict[str, list[Figures]] = {}
     for file in sorted((folder / "rows").glob("*.json")):
         found.setdefault(file.stem.rpartition("-")[0], []).append(json.loads(file.read_bytes()))
-    about = f"`{command}` on {processor_name()}, {plan.threads} thread{'s' * (plan.threads > 1)} a row."
+    about = f"`{command}` on {processor_name()}, {plan.threads} thread{'s' * (plan.threads > 1)} per row."
     fields = {**vars(plan), "languages": ", ".join(plan.languages), "first": plan.languages[0]}
     method = Section("How it was measured", points=[text.format(**fields) for text in METHOD])
     shown = [group_section(group, found) for group in GROUPS if any(row.key in found for row in group.rows)]
@@ -345,7 +345,7 @@ def group_section(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> Se
 
 
 def mean_cell(numbers: Sequence[float], decimals: int) -> str:
-    """The mean, with the deviation of the sample if there are several numbers."""
+    """The mean, with the sample deviation if there are several numbers."""
     if not numbers:
         return NONE
     deviation = f" ± {stdev(numbers):.{decimals}f}" if len(numbers) > 1 else ""
@@ -358,16 +358,16 @@ def ablation(
         Path, typer.Argument(help="Folder with train/pairs.tsv (may be compressed) and test sets in eval.")
     ],
     out: Annotated[Path, typer.Option(help="Folder of all output; a second run resumes in it.")],
-    budget: Annotated[int, typer.Option(min=1, help="Pairs that a row sees.")] = 64_000,
-    seeds: Annotated[str, typer.Option(help="Seeds with commas between; all rows of one before the next.")] = "1",
-    only: Annotated[str, typer.Option(help="Names of groups with commas between; default: all.")] = "",
-    threads: Annotated[int, typer.Option(min=1, help="CPU threads of a row.")] = 1,
+    budget: Annotated[int, typer.Option(min=1, help="Pairs seen by a row.")] = 64_000,
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas; all rows of one before the next.")] = "1",
+    only: Annotated[str, typer.Option(help="Names of groups, separated by commas; default: all.")] = "",
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads per row.")] = 1,
     teacher: Annotated[Path | None, typer.Option(help="Model to distil from; default: the built-in one.")] = None,
 ) -> None:
     """Reproduce the papers' ablations: every variant on the same pairs and budget, as a Markdown table.
 
     Groups: generative, contrastive, layers, sizes, hictl, translation, negatives, matryoshka, distillation. A
-    finished row is never trained again; after Ctrl-C the same command resumes.
+    finished row is never retrained; after Ctrl-C the same command resumes.
     """
     model = str(teacher.resolve()) if teacher else ""
     plan = AblationPlan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads)

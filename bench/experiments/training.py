@@ -1,6 +1,6 @@
-"""The cost of a training step by layers, on a corpus of made-up words; results: docs/lab/training.md.
+"""The cost of a training step by layers, on a synthetic corpus; results: docs/lab/training.md.
 
-Each training runs in a process of its own: python training.py --child SPEC
+Each training runs in its own process: python training.py --child SPEC
 """
 
 import json
@@ -28,7 +28,7 @@ from xsent_train.objectives import Align, Objective, Objectives, Sim
 from xsent_train.recipe import CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
 
-CHILD = "--child"  # begins the arguments of a process that trains
+CHILD = "--child"  # first argument of a process that trains
 BATCH = 128  # the paper's
 PAPER = Objectives(ugt=Objective(), align=Align(weight=2.0, temperature=0.0), sim=Sim(weight=2.0, literal=True))
 TABLE_5 = {  # mao2021, by layers: minutes per 10,000 steps at batch 128 on a V100, and memory in MB
@@ -39,7 +39,7 @@ TABLE_5 = {  # mao2021, by layers: minutes per 10,000 steps at batch 128 on a V1
     6: (44, 28_024),
 }
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
-MEAN, LONGEST = 24.5, 100  # words of a sentence
+MEAN, LONGEST = 24.5, 100  # words per sentence
 DEVIATION = 0.75  # of the logarithm of a sentence's length; 0.77 in 100,000 real pairs
 
 
@@ -47,12 +47,12 @@ DEVIATION = 0.75  # of the logarithm of a sentence's length; 0.77 in 100,000 rea
 class TrainingSpec:
     """A measured training."""
 
-    folder: str  # of the made-up corpus and of the data prepared from it
+    folder: str  # of the synthetic corpus and the data prepared from it
     num_layers: int = 2
     batch_size: int = BATCH
     steps: int = 12
     threads: int = 1
-    pairs: int = 200_000  # of the made-up corpus
+    pairs: int = 200_000  # in the corpus
     words: int = 40_000  # different ones in it
     vocabulary: int = 50_000
     dim: int = 512
@@ -102,10 +102,9 @@ def train_and_time(spec: TrainingSpec) -> dict[str, float | str]:
 
 
 def made_up_pairs(pairs: int, words: int) -> Iterator[bytes]:
-    """Lines of a corpus; a translation has the words of the English side in reverse, with another ending.
+    """Lines of a corpus; a translation has the words of the English side in reverse, each with another ending.
 
-    The n-th of the words is about n times rarer than the first (Zipf). Lengths are log-normal around the mean, as those
-    of real sentences are.
+    The n-th word is about n times rarer than the first (Zipf). Lengths are log-normal, as in real text.
     """
     english = made_up_words(words)
     rng = np.random.default_rng(1)
@@ -124,20 +123,20 @@ def made_up_words(number: int) -> list[str]:
 
 @one_line_errors()
 def training(
-    out: Annotated[Path, typer.Option(help="Folder of the made-up corpus, which a second run uses again.")],
-    layers: Annotated[str, typer.Option(help="Numbers of layers, with commas between.")] = "1,2,3,4,6",
-    batches: Annotated[str, typer.Option(help="Batch sizes, with commas between.")] = "128",
-    steps: Annotated[int, typer.Option(min=2, help="Steps of each measured training.")] = 12,
-    device: Annotated[Literal["auto", "cpu"], typer.Option(help="auto takes a GPU where there is one.")] = "auto",
+    out: Annotated[Path, typer.Option(help="Folder of the synthetic corpus, which a second run reuses.")],
+    layers: Annotated[str, typer.Option(help="Numbers of layers, separated by commas.")] = "1,2,3,4,6",
+    batches: Annotated[str, typer.Option(help="Batch sizes, separated by commas.")] = "128",
+    steps: Annotated[int, typer.Option(min=2, help="Steps per training.")] = 12,
+    device: Annotated[Literal["auto", "cpu"], typer.Option(help="auto uses a GPU if there is one.")] = "auto",
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
 ) -> None:
-    """Measure a training step on made-up text: seconds, pairs a second and peak memory, with those of the paper.
+    """Measure a training step on synthetic text: seconds, pairs per second and peak memory, beside the paper's.
 
-    About 25 tokens a side, 50,000 pieces, 512 dimensions, UGT + 2 align + 2 sim (literal) as in mao2021, whose table 5
-    (batch 128, one V100; minutes per 10,000 steps, megabytes) is shown too: compare the columns × 1 layer.
+    About 25 tokens per side, 50,000 pieces, 512 dimensions, UGT + 2 align + 2 sim (literal) as in mao2021. Its table 5
+    (batch 128, one V100; minutes per 10,000 steps, megabytes) is shown, too: compare the columns × 1 layer.
     """
     spec = TrainingSpec(str(out), steps=steps, threads=threads)
-    environment = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}  # leaves a GPU alone
+    environment = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}  # hides a GPU
     measured = []
     for batch, depth in product(numbers(batches, least=2), numbers(layers)):
         command = json.dumps(asdict(replace(spec, num_layers=depth, batch_size=batch)))
@@ -148,7 +147,7 @@ def training(
 
 
 def training_table(measured: Sequence[Measurement]) -> Table:
-    """Training steps, and their costs as multiples of one layer's, with those of the paper."""
+    """Training steps and their costs as multiples of one layer's, beside the paper's."""
     one_layer = {m.axes["batch"]: m for m in measured if m.axes["layers"] == 1}
     rows = []
     for m in measured:

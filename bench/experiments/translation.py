@@ -2,7 +2,7 @@
 
 A translator is an encoder, a decoder over its token states, and beam search (wei2020, sections 3.3 and 4.2). The
 decoder reads and predicts the rows of the encoder's token table whose pieces the training's targets have. In an encoder
-that was trained before, the cosines of a sentence's vector with these rows are added to every prediction.
+that was trained before, the cosines of a sentence's vector with these rows are added to each prediction.
 
 A row is one training: a language, and whether its encoder starts from a checkpoint. Both rows of a language see the
 same pairs in the same order. A row that starts from a checkpoint trains only the decoder first, then all of it:
@@ -55,7 +55,7 @@ from xsent_train.trainer import facts_of, open_start
 
 logger = logging.getLogger(__name__)
 
-Figures = dict[str, Any]  # of a row, by heading
+Figures = dict[str, Any]  # per row, by heading
 
 NAME = "translation"  # of the checkpoints
 RANDOM, STARTED = "random", "start"  # the rows of a language
@@ -66,20 +66,20 @@ RECIPE = Path(__file__).with_name("translation.toml")
 class TranslationRecipe(Basics):
     """A translator into English from each of the languages."""
 
-    num_layers: Annotated[int, Field(ge=1, le=6)] = 6  # of the encoder; of a start, its first ones
+    num_layers: Annotated[int, Field(ge=1, le=6)] = 6  # of the encoder; with a start, its first layers
     decoder_layers: PositiveInt = 2
     steps: PositiveInt
-    frozen_steps: NonNegativeInt = 0  # first steps in which a started encoder stays as it is
+    frozen_steps: NonNegativeInt = 0  # first steps that leave a started encoder unchanged
     batch_size: PositiveInt = 64  # pairs
-    max_tokens: PositiveInt = 64  # kept of a sentence in training
-    least: PositiveInt = 5  # times that the English text must have a piece for the decoder to know it
+    max_tokens: PositiveInt = 64  # kept per sentence in training
+    least: PositiveInt = 5  # how often a piece must occur in the English text for the decoder to know it
     learning_rate: PositiveFloat = 1e-3  # peak
     warmup: NonNegativeInt = 200  # steps of linear warm-up, before a cosine to zero
     clip: PositiveFloat = 1.0  # largest norm of the gradients
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1  # share of a label that all pieces share
+    smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1  # share of a label that is spread over all pieces
     width: PositiveInt = 5  # of the beam
-    penalty: NonNegativeFloat = 1.0  # exponent of the length that a log probability is divided by
+    penalty: NonNegativeFloat = 1.0  # a log probability is divided by its length to this power
     paper: Mapping[str, Mapping[str, float]] = {}  # its BLEU by language and row
 
 
@@ -92,10 +92,10 @@ def load_translation_recipe(path: Path) -> TranslationRecipe:
 
 
 class Source(NamedTuple):
-    """What the decoder sees of some sentences."""
+    """What the decoder sees of its source sentences."""
 
     states: Tensor  # of their tokens [B, S, D]
-    padding: Tensor  # which of these belong to no sentence [B, S]
+    padding: Tensor  # true where there is no token [B, S]
     similar: Tensor  # added to all predictions [B, K]
 
 
@@ -157,7 +157,7 @@ class Translator(nn.Module):
         return Source(padded, padding, self.gain * (vectors @ F.normalize(self.rows, dim=1).T))
 
     def decode(self, target: Tensor, source: Source, rows: Tensor) -> Tensor:
-        """The states [B, T, D] after each token of padded targets [B, T]; padding stands behind."""
+        """The states [B, T, D] after each token of padded targets [B, T]; padding is at the end."""
         length = target.shape[1]
         x = self.norm(F.embedding(target, rows) + self.positions[:length])
         x = F.dropout(x, self.encoder.config.dropout, self.training)
@@ -176,7 +176,7 @@ class Translator(nn.Module):
         def scores(prefixes: Tensor) -> Tensor:
             states = self.decode(prefixes.flatten(0, 1).to(rows.device), seen, rows)[:, -1]
             logits = (states @ rows.T + seen.similar).float()
-            logits[:, :LAST] = -torch.inf  # pieces that are no text
+            logits[:, :LAST] = -torch.inf  # special tokens
             return logits.log_softmax(dim=1).view(*prefixes.shape[:2], -1).cpu()
 
         longest = int(1.5 * int(source.lengths.max())) + 10
@@ -196,7 +196,7 @@ def beam_search(
     """
     prefixes = torch.full((sentences, width, 1), FIRST)
     totals = torch.full((sentences, width), -torch.inf)
-    totals[:, 0] = 0.0  # all beams are the same yet
+    totals[:, 0] = 0.0  # all beams are still equal
     ended: list[list[tuple[float, Tensor]]] = [[] for _ in range(sentences)]
     for length in range(1, most + 1):
         following = scores(prefixes)
@@ -216,7 +216,7 @@ def beam_search(
 
 
 class TranslatorTraining:
-    """A row, in a folder of its own; called again, it resumes."""
+    """A row, in its own folder; a second call resumes."""
 
     def __init__(
         self, recipe: TranslationRecipe, files: Sequence[Path], out: Path, kind: str, start: Checkpoint | None
@@ -237,7 +237,7 @@ class TranslatorTraining:
         )
 
     def train(self) -> Path:
-        """Train to the end; returns the last checkpoint.
+        """Train to the end and return the last checkpoint.
 
         Ctrl-C saves the state, and is raised. Raises DataError if the row was begun with other settings, XsentError if
         the loss is no longer a number.
@@ -306,11 +306,11 @@ class TranslatorTraining:
         checkpoint = load_checkpoint(folders[-1])
         same = checkpoint.about["start"] == self._identity
         if changed := differences(checkpoint.about["recipe"], self._recipe) if same else "another start":
-            raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
+            raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); choose another --out")
         return checkpoint
 
     def _save(self, model: Translator, optimizer: torch.optim.Optimizer, step: int) -> Path:
-        """Write a checkpoint, whose encoder is like that of any other, and remove the older ones."""
+        """Write a checkpoint with an ordinary encoder, and remove the older ones."""
         recipe, prepared = self._recipe, self._data.prepared
         path = self.run / "checkpoints" / f"{NAME}-{step:07d}"
         about = {
@@ -325,7 +325,7 @@ class TranslatorTraining:
         return path
 
     def translations(self, sentences: Sequence[str]) -> Sequence[str]:
-        """Train, and translate sentences; the translations lie beside the checkpoint too."""
+        """Train, and translate sentences; the translations are also written beside the checkpoint."""
         recipe, processor = self._recipe, self._data.processor
         model = self._translator(load_checkpoint(self.train())).eval()
         found: list[str] = []
@@ -344,13 +344,13 @@ class TranslatorTraining:
 def compare(
     recipe: TranslationRecipe, files: Sequence[Path], out: Path, tests: Path, *, threads: int, start: Path | None
 ) -> list[Figures]:
-    """Train both rows of every language, and give their BLEU and chrF on `en-XX.tsv`, by bootstrap, for a table.
+    """Train both rows of every language, and return their BLEU and chrF on `en-XX.tsv`, by bootstrap, as table rows.
 
-    Scores are lower-case, as the pieces are. Without a start there are random rows alone. Raises DataError if the start
-    is of another shape than the recipe, or a test is missing.
+    Scores are lower-case, as the pieces are. Without a start there are only random rows. Raises DataError if the start
+    has another shape than the recipe, or a test is missing.
     """
     with require_extra("translate"):
-        import sacrebleu  # noqa: F401  missing, it is missed before the hours of training
+        import sacrebleu  # noqa: F401  fails here, not after hours of training
     torch.set_num_threads(threads)
     keep_freed_memory()
     opened = open_start(recipe, start) if start else None
@@ -360,7 +360,7 @@ def compare(
     if empty := [code for code, lines in pairs.items() if not lines]:
         raise DataError(f"{tests / f'en-{empty[0]}.tsv'}: empty; expected lines of English, translation")
     kinds = [RANDOM, STARTED] if opened else [RANDOM]
-    rows = {}  # all before the first is trained: what cannot be used is refused at once
+    rows = {}  # all before the first is trained, so bad input is refused at once
     for code in pairs:
         one = recipe.model_copy(update={"languages": (code,)})
         rows[code] = [TranslatorTraining(one, files, out, kind, opened) for kind in kinds]
@@ -374,7 +374,7 @@ def compare(
 
 
 def scored(systems: Sequence[tuple[str, Sequence[str]]], references: Sequence[str]) -> Iterator[Figures]:
-    """BLEU and chrF of systems, each with half of its interval, by the same draws of sentences for all."""
+    """BLEU and chrF of systems, each with half of its interval; all share the same draws of sentences."""
     from sacrebleu import BLEU, CHRF
     from sacrebleu.significance import PairedTest
 

@@ -1,4 +1,4 @@
-"""Latency, memory, size and training cost by layers, next to other systems, and a report of it."""
+"""Latency, memory, size and training cost by layers, beside other systems, and a report."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The bundles that are measured: given ones at each of their depths, copies in other precisions, and their sizes."""
+"""The bundles to measure: given ones at each of their depths, copies in other precisions, and their sizes."""
 
 import math
 import os
@@ -24,7 +24,7 @@ from xsent_export.graph import PAGE
 from xsent_export.options import ExportOptions, Format, Precision
 
 OPENVINO = f"{FOLDER}/{FILES[0]}"
-PAIRS = 8  # a language, for the parity gate, which need not be passed, and for OpenVINO's calibration
+PAIRS = 8  # per language, for the parity gate, which lets everything pass, and for OpenVINO's calibration
 
 Kind = tuple[int, str]  # layers and precision
 
@@ -33,18 +33,18 @@ Kind = tuple[int, str]  # layers and precision
 class Bundles:
     """Bundles by layers and precision, each opened for its layers."""
 
-    work: Path  # existing folder for the copies that are made; they are used again
+    work: Path  # existing folder of the copies; they are reused
     given: Mapping[Kind, Bundle]  # see `open_given`
 
     @property
     def depths(self) -> list[int]:
-        """The depths that there are."""
+        """All depths."""
         return sorted({layers for layers, _ in self.given})
 
     def open(self, layers: int, precision: Precision, *, openvino: bool = False) -> Bundle:
-        """The bundle to measure, with OpenVINO's files where asked for, which exist for all its layers alone.
+        """The bundle to measure; `openvino` asks for OpenVINO's files, which exist only for all layers of a bundle.
 
-        A given one if it matches; else a copy of the first given one of this depth, made unless it is there.
+        A given bundle if it matches, else a copy of the first given one of this depth, written if it is missing.
         """
         found = self.given.get((layers, precision))
         if found and (not openvino or (OPENVINO in found.files and layers == found.num_layers)):
@@ -54,7 +54,7 @@ class Bundles:
         mark = path.with_suffix(".made-by")
         files = sorted(Path(xsent_export.__file__).parent.rglob("*.py"))
         code = sha256("".join(map(file_digest, files)).encode()).hexdigest()
-        with suppress(BundleError):  # damaged, or not there
+        with suppress(BundleError):  # damaged or missing
             made = Bundle.open(path, layers)
             if mark.is_file() and mark.read_text() == code:
                 return made
@@ -65,15 +65,15 @@ class Bundles:
 
 
 def open_given(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:
-    """Bundles by layers and precision, at each of their depths, and the built-in one where no other has the same.
+    """The given bundles by layers and precision, at each of their depths, and the built-in one for the rest.
 
-    The notes say which they are. Raises DataError if two have the same layers and precision.
+    `note` gets a line about each. Raises DataError if two have the same layers and precision.
     """
     found: dict[Kind, Bundle] = {}
     for bundle in (bundle for path in paths for bundle in at_each_depth(path)):
         kind = bundle.layers, bundle.precision
         if kind in found:
-            alike = f"{bundle.path} and {found[kind].path}: both are {kind[0]} layers in {kind[1]}"
+            alike = f"{bundle.path} and {found[kind].path}: both have {kind[0]} layers in {kind[1]}"
             raise DataError(f"{alike}; give one of them")
         found[kind] = bundle
     for bundle in at_each_depth(builtin_path()):
@@ -84,7 +84,7 @@ def open_given(paths: Sequence[Path], note: Callable[[str], None] = lambda _: No
         layers = ", ".join(str(bundle.layers) for bundle in depths)
         one = depths[0]
         note(f"{layers} layers in {one.precision}: {one.name}, {one.vocab_size:,} pieces, {one.dim} dimensions.")
-    note("All layers are trained; other precisions, and missing files for OpenVINO, are made of the same bundles.")
+    note("All layers are trained; other precisions and missing files for OpenVINO are made from the same bundles.")
     return found
 
 
@@ -94,9 +94,9 @@ def at_each_depth(path: Path) -> list[Bundle]:
 
 
 def size(bundle: Bundle) -> Measurement:
-    """The bytes of a bundle and of each of its files, without those for more layers than it was opened for.
+    """The bytes of a bundle and of each of its files, except those for more layers than it was opened for.
 
-    The files for OpenVINO, which are optional, do not count.
+    The files for OpenVINO are optional and do not count.
     """
     graphs = {graph_name(depth, bundle.num_layers): depth for depth in bundle.depths}
     files = {GRAPH: 0, MANIFEST: (bundle.path / MANIFEST).stat().st_size}
@@ -114,12 +114,12 @@ def size(bundle: Bundle) -> Measurement:
 
 
 def write_copy(source: Bundle, precision: Precision, path: Path, openvino: int | None) -> None:
-    """Write a bundle in another precision, or as many of its layers as `openvino` with the files for OpenVINO.
+    """Write a bundle in another precision, or its first `openvino` layers with the files for OpenVINO.
 
     The parity gate lets everything pass: the loss makes no difference here.
     """
     if openvino is not None:
-        import_openvino("bench")  # first, to fail before the work
+        import_openvino("bench")  # first: fails before the work
     shutil.rmtree(path, ignore_errors=True)
     with TemporaryDirectory() as folder:
         pairs = Path(folder) / "pairs.tsv"
@@ -133,9 +133,9 @@ def write_copy(source: Bundle, precision: Precision, path: Path, openvino: int |
 
 
 def drop_from_cache(folder: Path) -> None:
-    """Drop files from the system's cache, where that is possible, so that they are read from the disk again.
+    """Drop files from the system's cache, where possible, so that they are read from the disk again.
 
-    The pages of a file that was just written are larger than those of a file that was read. Mapped, they would count
+    A file that was just written has larger pages in the cache than one that was read. Mapped, they would count
     megabytes that the process never touched.
     """
     if not hasattr(os, "posix_fadvise"):

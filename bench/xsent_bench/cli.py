@@ -1,6 +1,6 @@
-"""The `xsent-bench` command: a whole run with its report, the comparison alone, or tables of pages.
+"""The `xsent-bench` command: a whole run with its report, only the comparison, or tables of pages.
 
-The measuring modules are imported inside the commands, so that a missing package is one line and `--help` is quick.
+The measuring modules are imported inside the commands, so a missing package is a one-line error and `--help` is quick.
 """
 
 import logging
@@ -22,12 +22,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     epilog="Example: xsent-bench --quick --out my-report",
 )
-EvalOption = Annotated[Path | None, typer.Option("--eval", help="Folder of test sets: measure quality too.")]
+EvalOption = Annotated[Path | None, typer.Option("--eval", help="Folder of test sets; also measures quality.")]
 
 
 def numbers(text: str, least: int = 0) -> list[int]:
-    """Whole numbers with commas between. Raises DataError if there is none, or one below `least`."""
-    expected = "expected whole numbers with commas between, such as 1,2,3"
+    """Comma-separated whole numbers. Raises DataError if there is none, or one below `least`."""
+    expected = "expected whole numbers separated by commas, such as 1,2,3"
     try:
         found = [int(name) for name in split_names(text)]
     except ValueError as error:
@@ -43,18 +43,18 @@ def numbers(text: str, least: int = 0) -> list[int]:
 @require_extra("bench")
 def whole_run(
     context: typer.Context,
-    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of an hour: measure less.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Measure less: minutes instead of an hour.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("bench-report"),
-    work: Annotated[Path | None, typer.Option(help="Folder of the models made for it; default: OUT-work.")] = None,
+    work: Annotated[Path | None, typer.Option(help="Folder of the models written for it; default: OUT-work.")] = None,
     evaluate: EvalOption = None,
-    bundle: Annotated[list[Path] | None, typer.Option(help="Measure this bundle too; may be repeated.")] = None,
-    with_peers: Annotated[bool, typer.Option("--peers/--no-peers", help="Measure other systems too.")] = True,
+    bundle: Annotated[list[Path] | None, typer.Option(help="Also measure this bundle; may be repeated.")] = None,
+    with_peers: Annotated[bool, typer.Option("--peers/--no-peers", help="Also measure other systems.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
 ) -> None:
     """Measure what sentence vectors cost on this machine, by layers, length, precision, backend and threads.
 
     Without a command: everything, and other systems where they are installed. Writes a folder with report.md,
-    results.json and plots. Ctrl-C leaves a report of what was measured by then.
+    results.json and plots. After Ctrl-C the report has what was measured so far.
     """
     if context.invoked_subcommand:
         return
@@ -62,7 +62,7 @@ def whole_run(
     from xsent_bench.run import measure_steps, steps_of_run
 
     if (out / RESULTS).exists() and not force:
-        raise DataError(f"{out / RESULTS}: there is a report; name another --out, or replace it with --force")
+        raise DataError(f"{out / RESULTS}: a report already exists; choose another --out, or replace it with --force")
     results = Results(shlex.join(["xsent-bench", *sys.argv[1:]]))
     steps = steps_of_run(results, work or Path(f"{out}-work"), quick, bundle or (), evaluate, with_peers)
     typer.echo(measure_steps(results, steps, out))
@@ -73,9 +73,9 @@ def whole_run(
 def peers(
     out: Annotated[Path, typer.Option(help="Folder of the report and of the model with random weights.")],
     bundle: BundleArgument = None,
-    only: Annotated[str, typer.Option(help="Other systems, with commas between; default: all.")] = "",
-    turns: Annotated[int, typer.Option(min=1, help="Turns of each system, a fresh process each.")] = 5,
-    number: Annotated[int, typer.Option("--sentences", min=20, help="Sentences to time in a turn.")] = 2_000,
+    only: Annotated[str, typer.Option(help="Other systems, separated by commas; default: all.")] = "",
+    turns: Annotated[int, typer.Option(min=1, help="Turns per system, each in a fresh process.")] = 5,
+    number: Annotated[int, typer.Option("--sentences", min=20, help="Sentences to time per turn.")] = 2_000,
     evaluate: EvalOption = None,
 ) -> None:
     """Compare a bundle at each of its depths with other systems: speed, start, memory, size and quality."""
@@ -96,7 +96,7 @@ def tables(
     report: Annotated[Path, typer.Argument(help="Folder of a report.")],
     pages: Annotated[list[Path], typer.Argument(help="Markdown with `<!-- table NAME -->` and `<!-- end -->`.")],
 ) -> None:
-    """Write the tables of pages again from the results of a report."""
+    """Rewrite the tables of pages from the results of a report."""
     from xsent_bench.report import write_tables
 
     write_tables(report, pages)

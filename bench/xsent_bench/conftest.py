@@ -9,5 +9,5 @@ from xsent_bench.machine import environment
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_benchmark_update_machine_info(machine_info: dict[str, Any]) -> None:
-    """Add what a report says of the machine, see `environment`."""
+    """Add the report's facts about the machine, see `environment`."""
     machine_info["xsent"] = environment()

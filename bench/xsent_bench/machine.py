@@ -1,4 +1,4 @@
-"""The machine that measures: its parts and software, and whether it was quiet meanwhile."""
+"""The machine: its parts and software, and whether it was quiet during the run."""
 
 import os
 import platform
@@ -20,29 +20,29 @@ PACKAGES = ("numpy", "onnxruntime", "openvino", "sentencepiece", "torch", "sente
 # Prefixes of the environment variables that set the threads of libraries.
 THREAD_SETTINGS = ("OMP_", "OPENBLAS_", "MKL_", "KMP_AFFINITY", "KMP_BLOCKTIME", "GOMP_", "TOKENIZERS_PARALLELISM")
 CPU = "sys/devices/system/cpu/cpu[0-9]*"
-# Bits of a Raspberry Pi: low voltage, capped frequency, slowed down, near the heat limit; the upper ones are those that
-# have been since the start.
+# Bits of a Raspberry Pi: low voltage, capped frequency, slowed down, near the heat limit; the upper bits cover the time
+# since it started.
 PI_STATE = "sys/devices/platform/soc/soc:firmware/get_throttled"
 # The largest harmless value of a figure of `Watch`, and the warning for a larger one.
 LIMITS = {
     "load_before": (0.5, "the machine was busy before: load {:.2f}"),
-    "other_cpus": (0.1, "the machine was busy meanwhile: other programs took {:.2f} CPUs in the mean"),
-    "stolen": (0.02, "the host of this virtual machine kept it waiting for {:.0%} of the time"),
-    "throttled": (0.0, "the machine slowed itself down (heat or power): seen {:.0f} times"),
+    "other_cpus": (0.1, "the machine was busy during the run: other programs took {:.2f} CPUs on average"),
+    "stolen": (0.02, "the host of this virtual machine kept it waiting {:.0%} of the time"),
+    "throttled": (0.0, "the machine slowed down because of heat or power: {:.0f} times"),
 }
 
 
 def environment() -> dict[str, Any]:
-    """What figures depend on, apart from our code."""
+    """What figures depend on, apart from the code."""
     versions = {"python": platform.python_version(), "xsent": xsent.__version__}
     for package in PACKAGES:
-        with suppress(PackageNotFoundError):  # then nothing that ran depends on it
+        with suppress(PackageNotFoundError):  # then nothing that ran depended on it
             versions[package] = version(package)
     return {
         "date": date.today().isoformat(),
         "processor": processor_name(ROOT / "proc/cpuinfo"),
         "instructions": instruction_set(),
-        "cpus": available_cpus(),  # that this process may use
+        "cpus": available_cpus(),  # available to this process
         "cpus_of_machine": os.cpu_count() or 1,
         "memory_mib": psutil.virtual_memory().total // 2**20,
         "governor": ", ".join(sorted({*_read(f"{CPU}/cpufreq/scaling_governor")})) or "unknown",
@@ -53,7 +53,7 @@ def environment() -> dict[str, Any]:
 
 
 class Watch:
-    """Compares the state of the machine with that when it was made."""
+    """Compares the state of the machine with its state when the watch was started."""
 
     def __init__(self) -> None:
         self._before = _state()
@@ -61,9 +61,9 @@ class Watch:
     def figures(self) -> dict[str, float]:
         """The figures so far.
 
-        load_before is the average of a minute. other_cpus are the CPUs that other programs took in the mean, our
-        running children included; stolen is the share of time that the host of a virtual machine took. throttled counts
-        how often the CPUs slowed down.
+        load_before is a one-minute average. other_cpus is the mean number of CPUs that other programs took, running
+        children included; stolen is the share of time that the host of a virtual machine took. throttled counts how
+        often the CPUs slowed down.
         """
         now = _state()
         grown = {name: now[name] - value for name, value in self._before.items()}
@@ -75,15 +75,15 @@ class Watch:
         return found
 
     def warnings(self) -> list[str]:
-        """Reasons to doubt what was measured; none on a machine that was quiet and cool."""
+        """Reasons to doubt the figures; none on a machine that was quiet and cool."""
         found = self.figures()
-        advice = "figures may be too slow: measure again when it is quiet and cool"
+        advice = "figures may be too slow; measure again on a quiet and cool machine"
         texts = {name: text for name, (limit, text) in LIMITS.items() if found.get(name, 0.0) > limit}
         return [f"{text.format(found[name])}; {advice}" for name, text in texts.items()]
 
 
 def _state() -> dict[str, float]:
-    """The present state of the machine; CPU seconds count since it started, our own and our children's since we did."""
+    """The current state of the machine; CPU seconds count from its start, those of this process from the process's."""
     times = psutil.cpu_times()._asdict()
     # The user's time includes that of guests.
     everything = sum(seconds for name, seconds in times.items() if not name.startswith("guest"))
@@ -100,7 +100,7 @@ def _state() -> dict[str, float]:
 
 
 def _read(pattern: str) -> Iterator[str]:
-    """The contents of the files of a pattern, without those that cannot be read, such as a sensor that is off."""
+    """The contents of the files that match; those that cannot be read, such as a sensor that is off, are skipped."""
     for file in sorted(ROOT.glob(pattern)):
         with suppress(OSError):
             yield file.read_text().strip()

@@ -17,7 +17,7 @@ from xsent_train.model import ModelConfig
 
 SHAPE = (250_037, 384, 12)  # pieces (rows of the table), dimensions and layers
 LONGEST = 512  # tokens
-# Korean syllables: none of our texts has one, so that the pieces made of them are never used.
+# Korean syllables: none of the texts has one, so the pieces made of them are never used.
 FIRST_SYLLABLE = ord("가")
 SYLLABLES = 11_172
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -45,7 +45,7 @@ def write_minilm(tokenizer: Path, work: Path) -> Path:
 
 
 def pad_vocabulary(model: Path, size: int, path: Path) -> None:
-    """Write a SentencePiece model with pieces added up to a size, so that it loads as slowly as one of that size.
+    """Write a SentencePiece model padded with pieces to a size, so that it loads as slowly as one of that size.
 
     Three syllables have as many bytes as the pieces of a large multilingual vocabulary.
     """

@@ -1,4 +1,4 @@
-"""The plots of a report, on transparent ground in colours that can be seen on white and on black."""
+"""The plots of a report, on a transparent background in colours that are visible on white and on black."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from xsent_bench.results import NONE, Axis, Measurement, heading, order
 USUAL: Mapping[str, Axis] = {"precision": "int8", "backend": "onnx", "threads": 1}
 SCORES = ("xx_en", "sklearn", "similarity")
 TIME = "ms_32_words"
-LEAST_SPAN = 10  # points of a score that a panel spans at least, so that tenths of a point look small
+LEAST_SPAN = 10  # smallest span of a panel in points of a score, so that tenths of a point look small
 GREY = "#808080"
 rcParams.update({"text.color": GREY, "xtick.color": GREY, "ytick.color": GREY, "grid.color": GREY})
 rcParams.update({"axes.edgecolor": GREY, "axes.labelcolor": GREY, "axes.titlesize": 10, "savefig.transparent": True})
@@ -27,9 +27,9 @@ Series = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture."""
+    """A plot."""
 
-    name: str  # of its file, without ending
+    name: str  # of its file, without the suffix
     title: str
     figure: Figure
 
@@ -49,16 +49,16 @@ def latency_by_layers(measured: Measured) -> Plot | None:
 
 
 def throughput_by_length(measured: Measured) -> Plot | None:
-    """Sentences a second by tokens, a line for each depth; None with one length."""
+    """Sentences per second by tokens, with a line for each depth; None with one length."""
     rows, alike = _usual(measured, "precision", "backend", "threads")
     if len(lengths := _values(rows, "tokens")) < 2:
         return None
     series = {f"{n}": _series(rows, "tokens", "sentences_per_second", layers=n) for n in _values(rows, "layers")}
-    labels = "tokens of a sentence", "sentences a second", "layers"
+    labels = "tokens of a sentence", "sentences per second", "layers"
     axes = _draw(series, "o-", labels, xscale="log", yscale="log", xticks=lengths, xticklabels=lengths)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    return _titled("throughput-by-length", f"Sentences a second by their length ({alike})", axes)
+    return _titled("throughput-by-length", f"Sentences per second by length ({alike})", axes)
 
 
 def memory_by_layers(measured: Measured) -> Plot | None:
@@ -97,7 +97,7 @@ def quality_by_time(measured: Measured) -> Plot | None:
         middle = (low + high) / 2
         axes.set_ylim(min(low, middle - LEAST_SPAN / 2) - 1, max(high, middle + LEAST_SPAN / 2))
         axes.set(xscale="log", xlabel="milliseconds, 32 words", title=heading(score))
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))  # more would write over each other
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))  # more labels would overlap
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.grid(alpha=0.3)
@@ -106,7 +106,7 @@ def quality_by_time(measured: Measured) -> Plot | None:
 
 
 def _draw(series: Mapping[str, Series], style: str, labels: tuple[str, str, str], **settings: Any) -> Axes:  # noqa: ANN401
-    """Lines from dark to light; the labels are those of x, y and the legend."""
+    """Lines from dark to light; the labels are for x, y and the legend."""
     axes = Figure(figsize=(7, 4.2), layout="constrained").subplots()
     axes.grid(alpha=0.3)
     colours = colormaps["viridis"](np.linspace(0.2, 0.85, len(series))).tolist()
@@ -120,7 +120,7 @@ def _draw(series: Mapping[str, Series], style: str, labels: tuple[str, str, str]
 def _usual(measured: Measured, *axes: str) -> tuple[Measured, str]:
     """The measurements with one value on each of these axes, and these values in words.
 
-    The value is the usual one, or that of the first measurement where there is none with it.
+    The value is the usual one, or that of the first measurement if none has it.
     """
     for axis in axes:
         found = {m.axes[axis] for m in measured}

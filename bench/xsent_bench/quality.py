@@ -1,4 +1,4 @@
-"""How good encoders are, by the runtime's protocols on published test sets."""
+"""Quality of encoders by the runtime's protocols on published test sets."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
@@ -33,7 +33,7 @@ def check_tests(folder: Path) -> None:
 
 
 def scores(encoder: SupportsEncode, tests: Path, languages: Sequence[str]) -> Iterator[Mapping[str, object]]:
-    """The scores by language, of the languages that there are tests for; a test set that fails is said."""
+    """Scores by language, for the languages that have tests; a test set that fails is reported."""
     for name, (file, measure) in TESTS.items():
         try:
             found = [code for code in languages if (tests / name / file.format(code)).is_file()]
@@ -44,7 +44,7 @@ def scores(encoder: SupportsEncode, tests: Path, languages: Sequence[str]) -> It
 
 
 def translations(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> Scores:
-    """P@1 by cosine in per cent; of fewer layers also towards English by all of them."""
+    """P@1 by cosine in per cent; with fewer layers, also towards English sentences encoded with all layers."""
     measured = tatoeba(encoder, folder, languages).scores.items()
     found = {code: {way: row[way] for way in DIRECTIONS} for code, row in measured}
     if isinstance(encoder, SentenceEncoder) and encoder.layers < encoder.bundle.num_layers:
@@ -54,7 +54,7 @@ def translations(encoder: SupportsEncode, folder: Path, languages: Sequence[str]
 
 
 def translation_errors(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> Scores:
-    """Errors in per cent towards English among parallel sentences, by cosine."""
+    """Errors in per cent when parallel sentences are matched to English by cosine."""
     if {*languages} <= {ENGLISH}:
         return {}
     measured = xsim(encoder, folder, languages, margin="absolute").scores.items()
@@ -62,7 +62,7 @@ def translation_errors(encoder: SupportsEncode, folder: Path, languages: Sequenc
 
 
 def topic_heads(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> Scores:
-    """Heads that learnt in English: the accuracy of ours and of one of scikit-learn, and what ours calls unknown."""
+    """Heads trained in English: the accuracy of xsent's and of scikit-learn's, and what xsent's calls unknown."""
     ours = {cell.test: cell for cell in transfer_from_english(encoder, folder, languages)}
     theirs = topics_by_sklearn(encoder, folder, languages)
     found: dict[str, dict[str, float]] = {}
@@ -85,7 +85,7 @@ def questions(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -
 
 
 TESTS: Mapping[str, tuple[str, Callable[[SupportsEncode, Path, Sequence[str]], Scores]]] = {
-    # By folder: its file of a language, and what measures it.
+    # By folder: the file of a language, and the function that measures it.
     "tatoeba": ("en-{}.tsv", translations),
     "flores": ("{}.txt", translation_errors),
     "sib200": ("{}/test.tsv", topic_heads),
@@ -95,7 +95,7 @@ TESTS: Mapping[str, tuple[str, Callable[[SupportsEncode, Path, Sequence[str]], S
 
 
 def topics_by_sklearn(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> dict[str, float]:
-    """Accuracy in per cent of one head of scikit-learn on unit vectors, by language; cross-validation chooses its C."""
+    """Accuracy in per cent by language of one head of scikit-learn on unit vectors; cross-validation chooses its C."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
 
@@ -109,20 +109,20 @@ def topics_by_sklearn(encoder: SupportsEncode, folder: Path, languages: Sequence
 
 
 class StoredForm:
-    """An encoder of texts whose vectors were made before, in a form in which vectors are stored."""
+    """An encoder of texts whose vectors are known, in a form in which vectors are stored."""
 
     def __init__(self, vectors: Mapping[str, NDArray[np.float32]], dim: int, precision: Precision) -> None:
         self._vectors = vectors
         self._options = EncodeOptions(dim, True, precision, "split")
 
     def encode(self, sentences: list[str], /) -> NDArray[np.floating[Any]]:
-        """Vectors whose cosines are those of the stored ones."""
+        """Vectors with the cosines of the stored ones."""
         found = np.stack([self._options.finish(self._vectors[text]) for text in sentences])
         return unpack_signs(found) if self._options.precision == "binary" else found.astype(np.float32)
 
 
 def measure_stored(bundle: Path, folder: Path, languages: Sequence[str]) -> Iterator[Measurement]:
-    """What vectors of fewer dimensions and other precisions find in Tatoeba, and their bytes."""
+    """Tatoeba with vectors of fewer dimensions and other precisions, and the bytes of a vector."""
     encoder = SentenceEncoder(bundle)
     files = [folder / f"en-{code}.tsv" for code in languages if (folder / f"en-{code}.tsv").is_file()]
     texts = list(dict.fromkeys(text for file in files for line in read_lines(file) for text in line.split("\t")))

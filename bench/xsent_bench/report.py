@@ -1,6 +1,6 @@
 """The report of a run as a folder: Markdown with a section for each group of figures, and its plots.
 
-The tables in pages are made from the results of a report too, so that no figure stands twice by hand. A page has
+The tables of pages are also filled from the results of a report, so no figure is copied by hand. A page has
 `<!-- table NAME -->` before a table, and `<!-- end -->` after it.
 """
 
@@ -35,23 +35,23 @@ from xsent_bench.results import (
 from xsent_bench.systems import SYSTEMS
 
 SYSTEMS_TEXT = (
-    "Every turn is a fresh process, and the systems take turns; the figures are medians of the turns. One thread. All "
-    "encode the same sentences in four languages: one of 8, 32 or 128 words, and sentences as different in length as "
-    "real ones, one after the other and in the batches that were fastest. Scores are means over the languages other "
-    "than English, in per cent: translations found (Tatoeba) to and from English, errors of FLORES to English, topics "
-    "(SIB-200) by heads that learnt in English, xsent's own and one of scikit-learn, similarity (STS-B), and questions "
-    "that find their passage (nDCG@10)."
+    "Every turn is a fresh process, and the systems take turns; the figures are medians over the turns, on one thread. "
+    "All encode the same sentences in four languages: single ones of 8, 32 or 128 words, and sentences of realistic "
+    "lengths, one by one and in the fastest batches. Scores are means over the languages other than English, in per "
+    "cent: translations found (Tatoeba) to and from English, errors in FLORES to English, topics (SIB-200) by heads "
+    "trained in English, xsent's and one of scikit-learn, similarity (STS-B), and questions that find their passage "
+    "(nDCG@10)."
 )
 
 PLACE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
-TOKENS = 32  # of the sentences whose time the tables have
+TOKENS = 32  # of the sentences whose time is in the tables
 
 Measured = Sequence[Measurement]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells with headings; the first column has names, the others have numbers."""
+    """Cells with headings; the first column has names, the others numbers."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -66,21 +66,21 @@ class Section:
     """A section of a report."""
 
     title: str
-    text: str = ""  # what to know when reading it
+    text: str = ""  # how to read it
     points: Sequence[str] = ()
     table: Table | None = None
     plots: Sequence[Plot] = ()
 
 
 def write_report(results: Results, folder: Path) -> Path:
-    """Write `report.md`, which is returned, and `plots/` of a run, or of what there is of it."""
+    """Write `report.md` and `plots/` of a run, finished or not; returns the path of `report.md`."""
     machine = results.environment.get("processor")
     about = f"`{results.command}`{f' on {machine}' if machine else ''}."
     return write_pages("What xsent costs", about, sections(results), folder)
 
 
 def write_pages(title: str, about: str, sections: Sequence[Section], folder: Path, name: str = "report") -> Path:
-    """Write a Markdown file, which is returned, and `plots/` if there are some."""
+    """Write a Markdown file and its `plots/`, if any; returns the path of the file."""
     for plot in (plot for section in sections for plot in section.plots):
         (folder / "plots").mkdir(exist_ok=True)
         image = BytesIO()
@@ -100,14 +100,14 @@ def write_pages(title: str, about: str, sections: Sequence[Section], folder: Pat
 
 
 def _escaped(text: str) -> str:
-    """Text with escaped angle brackets, except in `code`: messages of other programs may have some."""
+    """Text with escaped angle brackets, except in `code`: messages of other programs may contain some."""
     pieces = text.split("`")
     pieces[::2] = [escape(piece, quote=False) for piece in pieces[::2]]
     return "`".join(pieces)
 
 
 def sections(results: Results) -> list[Section]:
-    """All sections of a report that have something to say."""
+    """The sections of a report that are not empty."""
     machine = {heading(name): in_words(value) for name, value in results.environment.items()}
     compared = results.compared()
     names = dict.fromkeys(str(m.axes["system"]) for m in compared)
@@ -126,7 +126,7 @@ def sections(results: Results) -> list[Section]:
 
 
 def frontiers(compared: Measured) -> list[str]:
-    """For each score the systems that no other one is both faster and better than."""
+    """For each score, the systems that no other is both faster and better than."""
     found = []
     for score in plots.SCORES:
         scored = [m for m in compared if {score, plots.TIME} <= m.figures.keys()]
@@ -137,12 +137,12 @@ def frontiers(compared: Measured) -> list[str]:
         names = [f"{name}{'' if n == [NONE] else ' with ' + ', '.join(n) + ' layers'}" for name, n in systems.items()]
         if names:
             text = "; ".join(names)
-            found.append(f"{heading(score)}, the frontier (nothing is both faster with 32 words and better): {text}.")
+            found.append(f"{heading(score)}, the frontier (no system is both faster with 32 words and better): {text}.")
     return found
 
 
 def dominates(one: Measurement, other: Measurement, score: str) -> bool:
-    """Whether one is nowhere worse than the other, and somewhere better, in time and score."""
+    """Whether `one` is at least as good as `other` in time and score, and better in one of them."""
     faster = other.figures[plots.TIME] - one.figures[plots.TIME]
     better = one.figures[score] - other.figures[score]
     return min(faster, better) >= 0 and max(faster, better) > 0
@@ -162,7 +162,7 @@ def in_words(value: object) -> str:
 
 
 def listing(measurements: Measured) -> Table:
-    """One row a measurement, one column a figure; the axes are the row's name."""
+    """One row per measurement, one column per figure; the axes name the row."""
     figures = list(dict.fromkeys(figure for m in measurements for figure in m.figures))
     axes = list(dict.fromkeys(axis for m in measurements for axis in m.axes))
     rows = [[str(m.axes.get(a, NONE)) for a in axes] + [shown(m, figure) for figure in figures] for m in measurements]
@@ -170,7 +170,7 @@ def listing(measurements: Measured) -> Table:
 
 
 def by_tokens(measurements: Measured, *figures: str) -> Table:
-    """One column a length, one row a combination of the other axes; the figures stand between slashes."""
+    """One column per length, one row per combination of the other axes; slashes separate the figures."""
     lengths = sorted({m.axes["tokens"] for m in measurements}, key=order)
     axes = [axis for axis in measurements[0].axes if axis != "tokens"]
     rows = dict[tuple[str, ...], dict[Axis, str]]()
@@ -182,43 +182,43 @@ def by_tokens(measurements: Measured, *figures: str) -> Table:
 
 
 def on_fewest_threads(measured: Measured) -> Measured:
-    """The latencies on the fewest threads: one sentence never takes more than one."""
+    """The latencies on the fewest threads: one sentence never uses more than one."""
     fewest = min(int(m.axes["threads"]) for m in measured)
     return [m for m in measured if m.axes["threads"] == fewest]
 
 
-GROUPS: Sequence[tuple[Any, ...]] = (  # group, title, text, what makes its table, what draws its pictures
+GROUPS: Sequence[tuple[Any, ...]] = (  # group, title, text, function of its table, functions of its plots
     (
         "latency",
         "Latency",
-        "Milliseconds of one sentence, tokenisation included: median / 95th / 99th percentile; the last two where "
-        "there were 20 and 100 sentences or more.",
+        "Milliseconds per sentence, tokenisation included: median / 95th / 99th percentile; the last two need 20 and "
+        "100 sentences.",
         lambda measured: by_tokens(on_fewest_threads(measured), "p50_ms", "p95_ms", "p99_ms"),
         lambda measured: plots.latency_by_layers(on_fewest_threads(measured)),
     ),
     (
         "latency",
         "Throughput",
-        "Sentences a second / tokens a second, by the tokens of a sentence. Each thread takes sentences of its own. "
-        "Without layers the interpreter is the limit, so that the default there is one thread.",
+        "Sentences per second / tokens per second, by the tokens of a sentence. Each thread encodes its own sentences. "
+        "Without layers the interpreter is the limit, so the default there is one thread.",
         lambda measured: by_tokens(measured, "sentences_per_second", "tokens_per_second"),
         plots.throughput_by_length,
     ),
     (
         "process",
         "Start and memory",
-        "The first vector is timed from the start of the process, everything in the disk's cache. Memory is resident "
-        "in a fresh process, by the number of sentences it has encoded; the peak is over all that were timed. The "
-        "interpreter, its libraries and the mapped pages of the model are included. The sentences are made up of few "
-        "different words: real text maps more of the table.",
+        "The first vector is timed from the start of the process, with all files in the system's cache. Memory is "
+        "resident memory of a fresh process, by the number of sentences it has encoded; the peak is over all timed "
+        "sentences. It includes the interpreter, its libraries and the mapped pages of the model. The sentences have "
+        "few different words: real text maps more of the table.",
         listing,
         plots.memory_by_layers,
     ),
     (
         "size",
         "Size on the disk",
-        "Megabytes, 1,000,000 bytes each, of a bundle whose last depth this is. A bundle holds its layers once, with a "
-        "small graph for each depth; the row of most layers is the whole bundle, and `xsent-export --layers` makes the "
+        "Megabytes (1,000,000 bytes) of a bundle with this last depth. A bundle holds its layers once, with a small "
+        "graph for each depth. The row with the most layers is the whole bundle; `xsent-export --layers` writes the "
         "others.",
         listing,
     ),
@@ -226,14 +226,14 @@ GROUPS: Sequence[tuple[Any, ...]] = (  # group, title, text, what makes its tabl
     (
         "stored",
         "Dimensions and precision of vectors",
-        "Tatoeba with the built-in model, all layers, its vectors cut and rounded as they are stored.",
+        "Tatoeba with all layers of the built-in model, and vectors cut and rounded as they are stored.",
         listing,
     ),
 )
 
 
 def write_tables(report: Path, pages: Sequence[Path]) -> None:
-    """Write the tables of pages again. Raises DataError if a page has none, or one that the results cannot fill."""
+    """Rewrite the tables of pages. Raises DataError if a page has none, or one that the results cannot fill."""
     results = Results.read(report / RESULTS)
     texts = {page: fill(page.read_text(encoding="utf-8"), results, str(page)) for page in pages}
     for page, text in texts.items():
@@ -264,13 +264,13 @@ def all_depths(results: Results) -> list[Axis]:
 
 
 def measured_ones(names: Mapping[str, str], measured: Iterable[Measurement]) -> dict[str, str]:
-    """The figures that something was measured for; a report made before one was known has none of it."""
+    """The figures that were measured; an older report lacks newer ones."""
     known = {figure for one in measured for figure in one.figures}
     return {figure: name for figure, name in names.items() if figure in known}
 
 
 def systems(results: Results) -> str:
-    """All systems with their weights; scores that there are in English too stand before those of the others."""
+    """The systems that have their weights; scores in English come before the means of the other languages."""
     columns = {
         "xx_en": "translations found, %",
         "sklearn": "topics by scikit-learn, % (English / others)",
@@ -294,7 +294,7 @@ def systems(results: Results) -> str:
 
 
 def frontier(results: Results) -> str:
-    """Who is on the frontier."""
+    """The systems on the frontier."""
     return "\n".join(f"- {line[0].upper()}{line[1:]}" for line in frontiers(results.compared()))
 
 
@@ -345,7 +345,7 @@ def layers(results: Results) -> str:
 
 
 def vectors(results: Results) -> str:
-    """What vectors of fewer dimensions and other precisions find, and their bytes."""
+    """Translations found with vectors of fewer dimensions and other precisions, and the bytes of a vector."""
     found: dict[Axis, dict[Axis, Measurement]] = {}
     for m in results.of("stored"):
         found.setdefault(m.axes["dimensions"], {})[m.axes["precision"]] = m

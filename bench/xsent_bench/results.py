@@ -1,4 +1,4 @@
-"""What a run measured: figures by what was measured, their names and units, and how they are written down."""
+"""The results of a run: figures, their names and units, and the file that holds them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ RESULTS = "results.json"  # in the folder of a report
 RANDOM = "random weights: cost only"  # in the names of models
 NONE = "–"  # shown where there is no figure
 UNITS = {"ms": "ms", "mib": "MiB", "bytes": "MB", "second": "/s"}
-HEADINGS = {  # of figures whose name and unit do not say enough
+HEADINGS = {  # of figures whose name and unit are not enough
     "bytes": "MB",
     "first_ms": "first vector, ms",
     "peak_mib": "peak MiB",
@@ -22,7 +22,7 @@ HEADINGS = {  # of figures whose name and unit do not say enough
     "one_by_one_per_second": "sentences/s one by one",
     "batched_per_second": "sentences/s in batches",
     "tokens_per_second": "tokens/s",
-    "vector_size": "bytes a vector",
+    "vector_size": "bytes per vector",
     "xx_en": "found, to English",
     "en_xx": "found, from English",
     "across": "found in English by all layers",
@@ -50,7 +50,7 @@ class Measurement:
 
     group: str  # systems, scores, stored, latency, process or size
     axes: Mapping[str, Axis]  # what was measured: layers, precision, backend, threads, tokens, system, …
-    figures: Mapping[str, float]  # the unit ends the name, as in `p50_ms` and `peak_mib`
+    figures: Mapping[str, float]  # names end with the unit, as in `p50_ms` and `peak_mib`
     turns: Mapping[str, Sequence[float]] = field(default_factory=dict)  # the same figures by turn, to see their spread
 
     def has(self, **axes: Axis) -> bool:
@@ -67,16 +67,16 @@ class Results:
 
     command: str  # the command line
     environment: Mapping[str, Any] = field(default_factory=dict)  # machine and software, see `xsent_bench.machine`
-    measurements: list[Measurement] = field(default_factory=list)  # in the order in which they were made
+    measurements: list[Measurement] = field(default_factory=list)  # in the order of measuring
     notes: list[str] = field(default_factory=list)  # what a reader must know: random weights, a busy machine
-    failures: list[str] = field(default_factory=list)  # what could not be measured, and why
+    failures: list[str] = field(default_factory=list)  # what could not be measured and why
 
     def of(self, group: str) -> list[Measurement]:
         """The measurements of a group."""
         return [m for m in self.measurements if m.group == group]
 
     def compared(self) -> list[Measurement]:
-        """The systems with the means of their scores over languages other than English, and those in English."""
+        """The systems with their mean scores over the languages other than English, and their scores in English."""
         found = []
         for system in self.of("systems"):
             scores: dict[str, list[float]] = {}
@@ -95,7 +95,7 @@ class Results:
         return found
 
     def add(self, new: Measurement) -> None:
-        """Add a measurement, or a turn of one that is there: its figures are then medians over the turns."""
+        """Add a measurement, or another turn of a known one, whose figures become the medians over its turns."""
         for place, old in enumerate(self.measurements):
             if (old.group, old.axes) == (new.group, new.axes):
                 both = {name: value for name, value in old.figures.items() if name in new.figures}
@@ -107,7 +107,7 @@ class Results:
 
     @staticmethod
     def read(path: Path) -> "Results":
-        """What `write` wrote. Raises DataError if the file has something else."""
+        """Read what `write` wrote. Raises DataError if the file holds something else."""
         with as_data_error(path, f"expected results of xsent-bench in format {FORMAT_VERSION}"):
             raw = json.loads(path.read_bytes())
             if raw.pop("format_version") != FORMAT_VERSION:
@@ -121,7 +121,7 @@ class Results:
 
 
 def system_name(axes: Mapping[str, Axis]) -> str:
-    """The name of a system that is compared, with its layers if it is a bundle."""
+    """The name of a compared system, with its layers if it is a bundle."""
     return (
         f"{axes['system']}, {axes['layers']} layer{'s' * (axes['layers'] != 1)}"
         if axes["layers"] != NONE

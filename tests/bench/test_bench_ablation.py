@@ -117,7 +117,7 @@ def test_failed_rows_are_named(tmp_path: Path) -> None:
 
 def test_bad_input_is_one_clear_line(plan: AblationPlan, finished: Path, tmp_path: Path) -> None:
     for wrong, folder, message in (
-        (replace(plan, pairs=320), finished, r"pairs = 160; name another --out"),
+        (replace(plan, pairs=320), finished, r"pairs = 160; choose another --out"),
         (toy_plan(tmp_path), tmp_path / "out", r"no train/pairs\.tsv"),
         (replace(plan, teacher="nowhere"), tmp_path / "out", "nowhere: no such folder; --teacher takes"),
     ):

@@ -58,7 +58,7 @@ def test_a_machine_is_busy_with_others_or_hot(watched: Callable[..., Watch], tmp
     assert busy.figures() == figures
     warnings = busy.warnings()
     assert warnings[0].startswith("the machine was busy before: load 0.90; figures may be too slow")
-    assert "other programs took 0.80 CPUs" in warnings[1] and "for 5% of the time" in warnings[2]
+    assert "other programs took 0.80 CPUs" in warnings[1] and "waiting 5% of the time" in warnings[2]
     assert len(warnings) == 3
     # 79 of the 80 seconds were this process's and its children's, in the kernel and out of it.
     own = [(1.0, 2.0, 3.0, 4.0, 0.0), (31.0, 12.0, 33.0, 13.0, 0.0)]

@@ -137,7 +137,7 @@ def test_given_bundles_are_measured_at_each_depth(deep_bundle: Path, mini_bundle
     assert found[builtin.num_layers, builtin.precision].path == builtin_path()
     assert notes[0].startswith("0, 1, 2 layers in int8: mini, ") and builtin.name in notes[1]
     assert "All layers are trained" in notes[2] and len(notes) == 3
-    message = f"{mini_bundle} and {deep_bundle}: both are 2 layers in int8; give one"
+    message = f"{mini_bundle} and {deep_bundle}: both have 2 layers in int8; give one"
     raises(DataError, message, open_given, [deep_bundle, mini_bundle])
 
 
@@ -233,7 +233,7 @@ def test_the_command_measures_and_prints_the_path_of_the_report(
     assert {m.axes["layers"] for m in results.measurements} == {2} and not results.failures
     assert any(note.startswith("2 layers in int8: mini") for note in results.notes)
     again = CliRunner().invoke(app, command)
-    assert again.exit_code == 1 and "there is a report; name another --out, or replace it with --force" in again.stderr
+    assert again.exit_code == 1 and "already exists; choose another --out, or replace it with --force" in again.stderr
 
 
 def test_bad_input_is_one_line_before_anything_is_measured(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_child_that_fails_says_why() -> None:
         pytest.raises(DataError, match=r"^(?!Error).*'folder'"),
     ):
         child.answer()
-    with Child(["-m", "this"]) as child, pytest.raises(DataError, match=r"^said b'The Zen.*instead of its figures"):
+    with Child(["-m", "this"]) as child, pytest.raises(DataError, match=r"^printed b'The Zen.*instead of its figures"):
         child.answer()
     assert peak_memory() > 0.9 * process_memory("VmRSS")
     assert process_memory("VmNothing") == 0

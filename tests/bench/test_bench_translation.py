@@ -158,7 +158,7 @@ def test_killed_it_resumes_to_the_bit_and_compares_both_rows(data: Path, start: 
     changed = Path(shutil.copytree(data, tmp_path / "changed")) / "recipe.toml"
     changed.write_text(RECIPE.replace("warmup = 5", "warmup = 6"))
     code, _, err = command(*run(changed.parent, whole, start))
-    assert code == 1 and "other settings (warmup: 5 became 6); name another --out" in err
+    assert code == 1 and "other settings (warmup: 5 became 6); choose another --out" in err
 
 
 def test_the_encoder_starts_from_it_and_waits_for_the_decoder(data: Path, start: Path, tmp_path: Path) -> None:
