@@ -177,7 +177,7 @@ def test_the_encoder_starts_from_it_and_waits_for_the_decoder(data: Path, start:
     [
         ("pairs.tsv", "\tde\t", "\tfr\t", "no usable pair in de; expected source, language, English, translation"),
         ("recipe.toml", '["de"]', '["de", "it"]', "no usable pair in it; expected source, language"),
-        ("recipe.toml", "dim = 32", "dim = 64", "has dim = 32, the recipe 64; to start from it they must be the same"),
+        ("recipe.toml", "dim = 32", "dim = 64", "has dim = 32, the recipe 64; to start from it, use the same value"),
         ("recipe.toml", "num_layers = 2", "num_layers = 3", "has 2 layers, the recipe's translator 3; lower num_lay"),
         ("recipe.toml", "warmup", "warmth", "unknown setting 'warmth'; did you mean"),
         ("en-de.tsv", None, "", "en-de.tsv: empty; expected lines of English, translation"),

@@ -239,21 +239,24 @@ def test_what_cannot_be_done_is_refused(addition: Addition, added: object, plain
     few.write_text("".join(plain.pairs.read_text().splitlines(keepends=True)[:300]))
     begun, new = {"out": addition.out}, tmp_path / "new"
     for changes, message in (
-        ({"language": "de"}, r"knows 'de' already \(its languages: en, fr, de\)"),
+        ({"language": "de"}, r"already knows 'de' \(its languages: en, fr, de\)"),
         ({"language": "nl"}, r"no text in 'nl'; it has el 495, fr 247, de 247"),
         ({"model": none}, "none: neither a bundle nor a checkpoint"),
         ({"model": full}, "full: neither a bundle nor a checkpoint"),
         ({"pairs": none}, r"none: no such file"),
-        ({"out": full}, "full: holds something else"),
-        ({"pairs": other, **begun}, "begun with other pairs; name another --out"),
-        ({"pieces": 300, **begun}, "begun with other pieces; name another --out"),
-        ({"teachers": ["words"], **begun}, "begun with other teachers"),
+        ({"out": full}, "full: is not empty and not a run"),
+        ({"pairs": other, **begun}, "was started with other pairs; name another --out"),
+        ({"pieces": 300, **begun}, "was started with other pieces; name another --out"),
+        ({"teachers": ["words"], **begun}, "was started with other teachers"),
         ({"pairs_seen": 99, **begun}, r"with other settings \(stages\[0\]\.steps: 125 became 3, .*name another --out"),
-        ({"pairs": plain.pairs}, "396 sentences in 'el' have no translation; name a model that knows the language by"),
+        (
+            {"pairs": plain.pairs},
+            "396 sentences in 'el' have no translation; name a model that knows the language with",
+        ),
         ({"pairs": few, "teachers": ["a=words", "b=some"]}, "that the model and its teachers know, .*; it takes 384"),
-        ({"teachers": ["words", "some"]}, "a teacher was given before"),
+        ({"teachers": ["words", "some"]}, "a teacher was already given"),
         ({"teachers": [none]}, "none: no such folder"),
-        ({"teachers": [addition.model]}, f"teacher {addition.model}: knows no 'el', but en, fr, de"),
+        ({"teachers": [addition.model]}, f"teacher {addition.model}: does not know 'el', only en, fr, de"),
     ):
         assert_refused(add(addition, **{"out": new, **changes}), message)
         assert not new.exists()

@@ -153,7 +153,7 @@ def test_nothing_is_replaced_without_force(corpus: Path) -> None:
         (b"", [], "empty; expected source, language, English, translation"),
         (b"bad\nbad\nfr\ttest\tYes.\tOui.\n", [], r"\(1 fields .*: 2, no language code in the second field: 1\)"),
         (line("fr", GOOD["fr"]), ["--languages", "it"], r"no pair kept \(other language: 1\); nothing written"),
-        (line("fr", GOOD["fr"]), ["--rejected", "kept.tsv"], "is the file for the pairs kept"),
+        (line("fr", GOOD["fr"]), ["--rejected", "kept.tsv"], "this is the file for the kept pairs"),
         (line("fr", GOOD["fr"]), ["--max-ratio", "0"], "max ratio 0.0: expected 1 or more"),
         (line("fr", GOOD["fr"]), ["--max-ratio", "nan"], "expected 1 or more"),
     ],

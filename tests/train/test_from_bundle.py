@@ -117,7 +117,9 @@ def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, mini_checkpoint
     stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16]}]
     checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
     cut = export(checkpoint, tmp_path / "cut", ExportOptions(dim=16, least_cosine=0.5, tolerance=50)).path
-    raises(BundleError, r"vectors were cut from 32 to 16 numbers; take its checkpoint", checkpoint_from_bundle, cut)
+    raises(
+        BundleError, r"vectors were truncated from 32 to 16 numbers; use its checkpoint", checkpoint_from_bundle, cut
+    )
 
 
 def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path: Path) -> None:

@@ -270,7 +270,7 @@ def test_teachers_that_are_missing_or_other_are_named(
         ([one], "the recipe's teachers need paths: add --teacher two=PATH"),
         ([one, two, f"x={bert}"], "the recipe has no such teacher"),
         ([bert], "takes each as --teacher NAME=PATH"),
-        ([one, one], "was given before"),
+        ([one, one], "was already given"),
         ([one, f"two={tmp_path / 'none'}"], "none: no such folder"),
         ([one, f"two={other}"], "teacher: '"),
     ):

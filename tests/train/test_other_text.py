@@ -159,7 +159,7 @@ def test_a_source_too_small_for_a_block_is_left_out(passages: Store) -> None:
     batches = batches_of(passages, block=30, queries=60)  # 20 of manual, 40 of guide
     sources = np.array([source for source, _ in passages.cells])[passages.cell]
     assert set(sources[np.concatenate([batches.rows(step)[0] for step in range(10)])]) == {"guide"}
-    message = "no source of passages has 50 of them in a language; lower the block of retrieve"
+    message = "no source has 50 passages in a language; set a smaller block of retrieve"
     raises(DataError, message, batches_of, passages, block=50, queries=50)
 
 

@@ -128,7 +128,7 @@ def test_a_damaged_cache_is_refused(tmp_path: Path, teacher: Teacher, name: str,
 def test_two_trainings_do_not_write_over_each_other(tmp_path: Path) -> None:
     first, second = (TeacherVectors(tmp_path / "cache", dim=2, about={}) for _ in range(2))
     first.add(np.array([3, 1]), np.array([[1, 0], [0, 1]], np.float16))
-    raises(DataError, "another training adds to it", second.add, np.array([2]), np.zeros((1, 2), np.float16))
+    raises(DataError, "another training adds vectors to it", second.add, np.array([2]), np.zeros((1, 2), np.float16))
     assert np.array_equal(TeacherVectors(tmp_path / "cache", dim=2, about={}).rows(np.array([1, 3])), [[0, 1], [1, 0]])
 
 

@@ -60,7 +60,9 @@ def write_checkpoint(run: Path, name: str, step: int, *steps: int) -> None:
 
 def test_the_checkpoint_that_is_exported_of_a_run(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, "a-0000100", 100, 200)
-    with pytest.raises(DataError, match=r"no stage is finished; train on, or name a folder in .*checkpoints"):
+    with pytest.raises(
+        DataError, match=r"no stage is finished; continue the training, or name a folder in .*checkpoints"
+    ):
         last_finished(tmp_path)
     code, out, err = export_command(tmp_path, tmp_path / "bundle")
     assert (code, out) == (1, "") and "no stage is finished" in err and not (tmp_path / "bundle").exists()
