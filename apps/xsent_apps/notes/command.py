@@ -66,7 +66,7 @@ def notes(
     New and changed files are indexed first. In a PDF, the line is the page.
     """
     if query is not None and not query.strip():
-        raise DataError("the query is empty; enter some words")
+        raise DataError("the query is empty; ask for something")
     if watch and query is not None:
         raise typer.BadParameter("--watch takes no query; search from another terminal while it runs")
     found = Notes(folder, index, max_bytes=max_bytes)
