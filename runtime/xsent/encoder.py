@@ -338,7 +338,8 @@ class SentenceEncoder:
             warnings.warn(f"{count:,} of {seen['sentences']:,} sentences {what}", kind, stacklevel=5)
 
         advice = f"had more than {self.max_length} tokens and were cut; on_long='split' encodes all of them"
-        strange = f"this model does not know; their vectors mean little. It was trained for {', '.join(self.languages)}"
+        trained = f"it was trained for {', '.join(self.languages)}"
+        strange = f"this model does not know, so their vectors mean little; {trained}"
         if seen["cut"]:
             warn(seen["cut"], advice, LongSentenceWarning)
         if seen["unknown"]:

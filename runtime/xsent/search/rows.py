@@ -1,4 +1,4 @@
-"""The vectors of an index: rows of float16 in a file that is mapped into memory."""
+"""The vectors of an index: rows of float16 in a memory-mapped file."""
 
 import mmap
 import os
@@ -23,7 +23,7 @@ _NOT_COPIES = np.array(0x8FFFE000, np.uint32).view(np.int32)
 
 
 class Float16Rows:
-    """The first rows of `vectors.f16`, mapped into memory; the map stays valid when the file is replaced."""
+    """The first rows of `vectors.f16`, memory-mapped; the map stays valid when the file is replaced."""
 
     def __init__(self, file: Path, rows: int, dim: int) -> None:
         self._file = file
@@ -56,7 +56,7 @@ class Float16Rows:
         return wide
 
     def stored(self, row: int) -> NDArray[np.float16]:
-        """One row [D] as it is on the disk."""
+        """One row [D] as stored on disk."""
         self._check_length()
         stored: NDArray[np.float16] = self._rows[row].copy()
         return stored
@@ -66,7 +66,7 @@ class Float16Rows:
         release_pages(self._rows)
 
     def _check_length(self) -> None:
-        """Raises DataError if the file was cut: the system ends a process that reads what is no longer there."""
+        """Raise DataError if the file was truncated: the system kills a process that reads past its end."""
         if self._map.size() < len(self._map):
             raise DataError(f"{self._file}: was cut while it was open; replace an index as a whole folder")
 

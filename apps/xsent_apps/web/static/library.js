@@ -57,8 +57,8 @@ export class Library extends EventTarget {
     for (const passage of passages) passage.document = document;
     former?.ending.abort();
     this.documents.splice(former ? this.documents.indexOf(former) : this.documents.length, former ? 1 : 0, document);
-    this.#say("listed");
-    this.#say("changed");
+    this.#emit("listed");
+    this.#emit("changed");
     this.#encode(document);
   }
 
@@ -66,21 +66,21 @@ export class Library extends EventTarget {
   remove(document) {
     document.ending.abort();
     this.documents.splice(this.documents.indexOf(document), 1);
-    this.#say("listed");
-    this.#say("changed");
-    if (!this.#total) this.#say("idle");
+    this.#emit("listed");
+    this.#emit("changed");
+    if (!this.#total) this.#emit("idle");
   }
 
   async #encode(document) {
     this.#total += document.passages.length;
-    this.#say("progress", { done: this.#done, total: this.#total });
+    this.#emit("progress", { done: this.#done, total: this.#total });
     let left = document.passages.length;
     for (const block of inBlocks(document.passages)) {
       const encoded = await this.model.encode(
         block.map(({ context, text }) => (context ? `${context}: ${text}` : text)), // as xsent.search.writer
         {
           signal: document.ending.signal,
-          onProgress: (done) => this.#say("progress", { done: this.#done + done, total: this.#total }),
+          onProgress: (done) => this.#emit("progress", { done: this.#done + done, total: this.#total }),
         },
       );
       if (!encoded) {
@@ -90,7 +90,7 @@ export class Library extends EventTarget {
       block.forEach((passage, i) => (passage.encoded = encoded[i]));
       left -= block.length;
       this.#finish(block.length);
-      this.#say("changed");
+      this.#emit("changed");
     }
   }
 
@@ -98,10 +98,10 @@ export class Library extends EventTarget {
     this.#done += count;
     if (this.#done < this.#total) return;
     this.#done = this.#total = 0;
-    this.#say("idle");
+    this.#emit("idle");
   }
 
-  #say(kind, detail) {
+  #emit(kind, detail) {
     this.dispatchEvent(new CustomEvent(kind, { detail }));
   }
 }

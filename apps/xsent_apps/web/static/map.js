@@ -30,15 +30,15 @@ export function openMap(model, library, search, labels) {
     const taken = all.filter((_, i) => i % every === 0);
     worker?.terminate();
     if (taken.length && taken.length === shown.length && taken.every((passage, i) => passage === shown[i])) {
-      say(HINT);
+      showText(HINT);
       return colour();
     }
     if (!taken.length) {
       put([], { places: [], neighbours: [], each: 0, labels: [], names: [] });
-      say(library.documents.length ? "The texts are being read…" : "There is nothing to map yet; add texts above.");
+      showText(library.documents.length ? "The texts are being read…" : "There is nothing to map yet; add texts above.");
       return;
     }
-    say(`Laying out ${counted(taken.length, "passage")}…`);
+    showText(`Laying out ${counted(taken.length, "passage")}…`);
     const dim = taken[0].encoded.vector.length;
     const vectors = new Float32Array(taken.length * dim);
     taken.forEach(({ encoded }, i) => vectors.set(encoded.vector, i * dim));
@@ -46,7 +46,7 @@ export function openMap(model, library, search, labels) {
     const started = new Worker(new URL("layout-worker.js", import.meta.url), { type: "module" });
     started.onmessage = ({ data }) => {
       put(taken, data);
-      say(every > 1 ? `${counted(taken.length, "passage")} of ${all.length.toLocaleString("en")} are shown.` : HINT);
+      showText(every > 1 ? `${counted(taken.length, "passage")} of ${all.length.toLocaleString("en")} are shown.` : HINT);
     };
     worker = started;
     model.rarities(texts).then((rarities) => started.postMessage({ vectors, dim, texts, rarities }, [vectors.buffer]));
@@ -95,7 +95,7 @@ export function openMap(model, library, search, labels) {
     byId("ringed").textContent = `◯ Circled points are the ${view.ringed.size} nearest to “${byId("query").value.trim()}”.`;
   }
 
-  function say(text) {
+  function showText(text) {
     byId("pointed").replaceChildren(text);
   }
 
@@ -103,7 +103,7 @@ export function openMap(model, library, search, labels) {
     if (index === view.chosen) return;
     view.choose(index, follow);
     const point = view.points[index];
-    if (!point) return say(HINT);
+    if (!point) return showText(HINT);
     const near = point.neighbours.map((i) => make("li", { dir: "auto" }, cut(view.points[i].text, SHOWN)));
     const from = make("span", { className: "quiet" }, ` ${shown[index].document.name}; near it:`);
     byId("pointed").replaceChildren(make("strong", { dir: "auto" }, cut(point.text, SHOWN)), from, make("ul", {}, ...near));
