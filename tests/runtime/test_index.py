@@ -20,7 +20,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, FingerprintError
 from xsent.search.index import SearchIndex, semantic_search
 from xsent.search.lines import build_index, extend_index
-from xsent.search.rows import STORED, widen
+from xsent.search.vectors import STORED, widen
 
 __all__ = ["encoder", "made", "path"]
 

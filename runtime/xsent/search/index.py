@@ -17,8 +17,8 @@ from xsent.errors import DataError, whole_number
 from xsent.files.tables import Text, TextSource, column_names
 from xsent.files.vectors import TABLES, VectorFile
 from xsent.precision import Vectors
-from xsent.search.rows import BLOCK, VECTORS, Float16Rows
 from xsent.search.store import IndexDatabase, Passage, StoredDocument
+from xsent.search.vectors import BLOCK, VECTORS, Float16Rows
 from xsent.similarity import NearestSearch, check_same_dim, cosines_with, nearest
 
 if TYPE_CHECKING:

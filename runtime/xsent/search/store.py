@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import open_to_write, permissions_within, refuse_links
 from xsent.fingerprint import same_space, split_depth
-from xsent.search.rows import VECTORS
+from xsent.search.vectors import VECTORS
 from xsent.words import beginning, joined_keys, word_keys
 
 _DATABASE = "passages-*.db"  # a new name for each index, or SQLite would replay another index's journal

@@ -11,8 +11,8 @@ from xsent.files.atomic import atomic_folder, only_writer, open_to_write, permis
 from xsent.files.tables import Text
 from xsent.precision import Vectors
 from xsent.progress import Progress
-from xsent.search.rows import STORED, VECTORS, check_length
 from xsent.search.store import IndexDatabase, IndexState, Passage, StoredDocument, check_replaceable
+from xsent.search.vectors import STORED, VECTORS, check_length
 from xsent.words import has_words
 
 SAVE_EVERY = 10_000  # passages between two saves: about a minute of work on a Raspberry Pi
