@@ -69,7 +69,7 @@ def test_a_machine_is_busy_with_others_or_hot(watched: Callable[..., Watch], tmp
     hot = watched(dict(zip(counts, "71", strict=True)))
     assert hot.figures() == {"load_before": 0, "throttled": 3}
     (warning,) = hot.warnings()
-    assert warning.startswith("the machine slowed itself down (heat or power): seen 3 times")
+    assert warning.startswith("the machine slowed down because of heat or power: 3 times")
     # Of a Raspberry Pi: the upper bits say what has been since the start, the lower ones what is now.
     write_files(tmp_path, {PI_STATE: "e0000\n"})
     assert watched().warnings() == []
