@@ -201,7 +201,7 @@ def check_place(out: Path, *, replace: bool | None) -> None:
     if not replace:
         force = "" if replace is None else ", or replace it with --force"
         raise BundleError(f"{out}: exists; name another folder{force}")
-    # A typing error must not delete a folder of something else.
+    # A typo must not delete an unrelated folder.
     if not (out / MANIFEST).is_file():
         raise BundleError(f"{out}: is not a bundle and will not be replaced; name another folder")
 

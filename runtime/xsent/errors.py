@@ -22,7 +22,7 @@ class BackendError(XsentError):
 
 
 class DataError(XsentError):
-    """Input that cannot be read; the message names the file and the line."""
+    """Input or data that cannot be used; the message names it, and the file and the line if there are any."""
 
 
 class ParityError(XsentError):

@@ -1,7 +1,7 @@
 """Precisions of vectors: float32, float16, int8, and binary (the sign of every number, eight per byte).
 
 Shapes: n and m vectors, D dimensions, D / 8 bytes per binary vector. All bits zero is the zero vector, which empty
-sentences get; so does a vector with no number above zero.
+sentences get; a vector without positive numbers becomes it, too.
 """
 
 import math

@@ -159,7 +159,7 @@ def read_about(path: Path) -> dict[str, Any]:
             if not isinstance(about[name] if name in REQUIRED else about.get(name, kind()), kind):
                 raise TypeError(f"{name!r} is of type {type(about[name]).__name__}, expected {kind.__name__}")
         if not all(isinstance(language, str) for language in about["languages"]):
-            raise TypeError("'languages' are not all codes")
+            raise TypeError("'languages' must contain only codes")
     return about
 
 

@@ -74,8 +74,8 @@ def add(
     pairs: Annotated[
         Path,
         typer.Argument(
-            help="Lines of source, language, English, translation, tab-separated; .gz and .xz too. Pairs in the old "
-            "languages help to keep and to measure these. Lines of source, language, sentence need a --teacher."
+            help="Lines of source, language, English, translation, tab-separated; .gz and .xz too. Pairs in the "
+            "languages that it knows preserve and measure these. Lines of source, language, sentence need a --teacher."
         ),
     ],
     language: Annotated[str, typer.Option(help="Code of the new language, as in PAIRS.")],

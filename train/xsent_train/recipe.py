@@ -27,12 +27,8 @@ from xsent_train.settings import Factor, Names, Numbers, Settings, Share, requir
 
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
 START = "start"  # in `starts_from`: the checkpoint or bundle that the run starts from
-OWN = (
-    "name",
-    "starts_from",
-    "keep_layers",
-    "language_directions",
-)  # settings of a stage that `like` does not take over
+# Settings of a stage that `like` does not take over.
+OWN = ("name", "starts_from", "keep_layers", "language_directions")
 OMITTED = {"weight": 0}  # an objective that a stage does not take over from the stage that it is `like`
 
 

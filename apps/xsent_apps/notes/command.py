@@ -42,7 +42,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 )
 def notes(
     folder: Annotated[
-        Path, typer.Argument(help="A folder with texts, HTML, e-mail, subtitles, PDF, .docx and .odt files.")
+        Path, typer.Argument(help="A folder with texts, HTML, email, subtitles, PDF, .docx and .odt files.")
     ],
     query: Annotated[
         str | None, typer.Argument(help="A query in any language of the model; without it, only update.")

@@ -133,7 +133,7 @@ class Notes:
             self.skipped[name] = str(error)
             return Document(name, "", [])
         if not found and kind_of(path) == ".pdf":
-            self.skipped[name] = f"{path}: its pages have no text, like a scan; text recognition (OCR) adds it"
+            self.skipped[name] = f"{path}: its pages have no text; if it is a scan, run text recognition (OCR) on it"
         return Document(name, stamp, found)
 
 

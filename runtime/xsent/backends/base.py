@@ -1,4 +1,4 @@
-"""Backends, which run the graph of a bundle."""
+"""Backends, which turn token ids into a vector with the weights of a bundle."""
 
 import sys
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from xsent.errors import BackendError
 
 
 class Backend(Protocol):
-    """Runs the graph of a bundle at the depth that it was opened for; may be called from several threads at once."""
+    """Runs a bundle at the depth that it was opened for; may be called from several threads at once."""
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vector [D], not normalised, of one sentence's piece ids [T], 1 <= T <= max_length."""

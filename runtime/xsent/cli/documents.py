@@ -41,7 +41,7 @@ RankOption = Annotated[
 ]
 WeightsOption = Annotated[bool, typer.Option("--weights/--no-weights", help="Weight sentences by how rare they are.")]
 FittedOption = Annotated[
-    Path | None, typer.Option(help="A folder by xsent documents fit; default: fit on the documents given.")
+    Path | None, typer.Option(help="A folder from xsent documents fit; default: fit on the documents given.")
 ]
 
 Corpus = dict[str, str | Sequence[str]]  # documents by name, each a text or its sentences

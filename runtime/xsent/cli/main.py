@@ -156,7 +156,7 @@ def verify_files(
 
 @app.command(short_help="Examine this machine.", epilog="Example: xsent doctor")
 def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
-    """Examine this machine: what int8 gains on it, how long encoding takes, and what to repair.
+    """Examine this machine: whether int8 is faster on it, how long encoding takes, and what needs fixing.
 
     Exits with 1 if something does not work.
     """

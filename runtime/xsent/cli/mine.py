@@ -32,7 +32,7 @@ def mine(
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     src_vectors: Annotated[
-        Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: encode SRC.")
+        Path | None, typer.Option(help="Vectors of SRC from xsent encode; default: encode SRC.")
     ] = None,
     trg_vectors: Annotated[Path | None, typer.Option(help="Vectors of TRG.")] = None,
     margin: options.MarginOption = "ratio",
@@ -217,7 +217,7 @@ def cluster(
     id: options.IdOption = None,
     output: options.RowsOption = None,
     number: Annotated[
-        int | None, typer.Option("-n", "--number", min=1, help="Clusters to make; default: as many as there are.")
+        int | None, typer.Option("-n", "--number", min=1, help="Number of clusters; default: as many as there are.")
     ] = None,
     threshold: Annotated[
         float, typer.Option(min=-1, max=1, help="How near clusters must be to become one: less makes fewer clusters.")

@@ -45,7 +45,7 @@ CleanOption = Annotated[
     bool,
     typer.Option(
         "--clean",
-        help="Strip e-mail, chat, log and OCR noise before encoding: quote markers, timestamps, tags, Markdown, URLs, "
+        help="Strip email, chat, log and OCR noise before encoding: quote markers, timestamps, tags, Markdown, URLs, "
         "emoji and mojibake.",
     ),
 ]
@@ -67,7 +67,7 @@ RowsOption = Annotated[
 ]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per row.")]
 VectorsOption = Annotated[
-    Path | None, typer.Option(help="Vectors of the texts by xsent encode; default: encode the texts.")
+    Path | None, typer.Option(help="Vectors of the texts from xsent encode; default: encode the texts.")
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

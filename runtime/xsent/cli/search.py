@@ -23,7 +23,7 @@ _JSON_COLUMNS: dict[str, type] = {"score": float, "line": int, "id": str, "text"
 
 def index(
     file: Annotated[str, typer.Argument(help=options.LINES)],
-    index: Annotated[Path, typer.Argument(help="The folder to make, or with --add to add to.")],
+    index: Annotated[Path, typer.Argument(help="The folder to create, or with --add to add to.")],
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     clean: options.CleanOption = False,
@@ -31,7 +31,7 @@ def index(
     column: options.ColumnOption = None,
     id: options.IdOption = None,
     add: Annotated[
-        bool, typer.Option("--add", help="Add the lines to an index; their numbers follow its own.")
+        bool, typer.Option("--add", help="Add the lines to an index; numbering continues after its last line.")
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume a stopped job; the input must begin with the same lines.")
@@ -66,7 +66,9 @@ def index(
 
 
 def search(
-    index: Annotated[Path, typer.Argument(help="A folder by `xsent index`; or a file of vectors by `xsent encode`.")],
+    index: Annotated[
+        Path, typer.Argument(help="An index from `xsent index`, or a file of vectors from `xsent encode`.")
+    ],
     query: Annotated[
         str | None, typer.Argument(help="A text, in any language of the model; - for --queries -.")
     ] = None,

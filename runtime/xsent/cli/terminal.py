@@ -1,7 +1,7 @@
 """The terminal side of a command: how it starts and ends, its results and its tables.
 
-`main` is the entry point of all four programs. It imports their command lines itself, so that Ctrl-C is one line of
-error also while they are imported.
+`main` is the entry point of all four programs. It imports their command lines itself, so that Ctrl-C during the
+import prints one line, too.
 """
 
 import json
@@ -24,7 +24,7 @@ _LONG = 1000  # characters shown of the beginning of a long error, and of its en
 def main(module: str = "xsent.cli.main") -> None:
     """Import the module of a command line and run its `main`; errors, Ctrl-C and warnings are one line each."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # it was closed, and a file would get its number
+        if getattr(sys, name) is None:  # closed by the caller; the next file that opens would get its number
             setattr(sys, name, open(os.devnull, mode))
     with one_line_errors(), warnings.catch_warnings():
         warnings.showwarning = _show_warning

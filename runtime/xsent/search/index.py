@@ -24,8 +24,8 @@ from xsent.similarity import NearestSearch, check_same_dim, cosines_with, neares
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
 
-_JOINED = 100  # fewest rows by meaning that are joined with rows by words
-_BY_WORDS = 1000  # most rows by words
+_JOINED = 100  # nearest rows, at least, that are joined with rows found by words
+_BY_WORDS = 1000  # rows found by words, at most
 # Added to the score of a passage that has all words of a query: enough to find it by its words, but hardly more than
 # a translation's lead over other near passages (docs/lab/notes.md).
 _WORDS = 0.5
@@ -277,7 +277,7 @@ class SearchIndex:
         self._database.check_rows()
         if not state.dim:
             raise self._database.damaged("vectors of no dimension")
-        self.state = state  # the index's own record
+        self.state = state
         self._vectors = Float16Rows(self.path / VECTORS, state.rows, state.dim)
         self.live = np.ones(state.rows, bool)  # rows [n] that do not belong to a removed document
         for first, count in self._database.removed():

@@ -118,7 +118,7 @@ def extend_index(
     force: bool = False,
     show_progress_bar: bool = False,
 ) -> IndexState:
-    """Add lines to an index of lines; their numbers follow its own.
+    """Add lines to an index of lines; numbering continues after its last line.
 
     Arguments and errors as in `build_index`, but `force` only discards an interrupted addition. Also raises DataError
     if it is an index of documents or has links, FingerprintError if it is of another encoder, depth or space.

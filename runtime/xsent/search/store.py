@@ -283,8 +283,8 @@ class IndexDatabase:
         1976), relative to that of a word in one passage, times its rarity from 0 to 1 in the language. A row has a
         share of the weight of all words, including those that no passage has; a word that matches only by its
         beginning counts half. The score is the fourth power of that share, or the share with squared weights,
-        whichever is larger: all words of a query score 1, one of several common words almost nothing, and a name the
-        more, the more of the query it makes up.
+        whichever is larger: all words of a query score 1, one of several common words almost nothing, and a name
+        more if it is a larger share of the query.
 
         Considers the first `rows` rows: those that are near in meaning, and `most` others with the highest scores.
         """

@@ -31,7 +31,7 @@ EDGE = 1 << 20  # bytes at either end of a file that distinguish it from others 
 
 @dataclass(frozen=True)
 class Prepared:
-    """The data of a training."""
+    """What preparation leaves in a run's folder."""
 
     tokenizer: Path  # a SentencePiece model
     validation: Path  # held-out pairs, in the layout of a corpus
@@ -126,7 +126,7 @@ def prepare(
     key = preparation_key(recipe, files, vocabulary)
     tokenizer, validation = run / "sentencepiece.model", run / "validation.tsv"
 
-    def read() -> TrainingPairs:
+    def split() -> TrainingPairs:
         """Write the held-out pairs and the vocabulary; returns the pairs to train on."""
         run.mkdir(parents=True, exist_ok=True)
         pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
@@ -153,7 +153,7 @@ def prepare(
         return pairs
 
     store = Store.open_or_build(
-        run / "store", key, read, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads
+        run / "store", key, split, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads
     )
     return Prepared(tokenizer, validation, store)
 

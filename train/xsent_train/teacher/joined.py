@@ -33,9 +33,8 @@ ONLY = ""  # name of a single teacher
 LEAST = 50  # minimum sentences of a language to take its own mean
 FEWEST = 2  # minimum pairs per axis to fit the axes on
 
-Fit = Mapping[
-    str, Floats
-]  # `means` [E], `moments` [E, E], `axes` [E, D]; `means.TEACHER.LANGUAGE` for teachers centred by language
+# `means` [E], `moments` [E, E], `axes` [E, D]; `means.TEACHER.LANGUAGE` for teachers centred by language
+Fit = Mapping[str, Floats]
 
 
 @dataclass(frozen=True)
