@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-WORKER = "PYTEST_XDISTWORKER" in os.environ  # it inherits what is set here
+WORKER = "PYTEST_XDIST_WORKER" in os.environ  # it inherits what is set here
 REAL = Path(os.environ["XSENT_REAL_HOME"]) if WORKER else Path.home()
 _XDG = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
 # What other programs write at any time.

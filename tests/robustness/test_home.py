@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import write_lines
-from home import REAL
+from home import REAL, WORKER
 
 TESTS = Path(__file__).parents[1]
 LOOK = "import os, tempfile, pathlib; print(pathlib.Path.home(), tempfile.gettempdir(), *os.environ)"
@@ -19,6 +19,7 @@ def test_home_and_temporary_files_are_those_of_the_session() -> None:
     assert (home, temporary) == (str(Path.home()), tempfile.gettempdir())
     assert Path(home) != REAL and Path(home).parent == Path(temporary).parent
     assert not [name for name in names if name.startswith("XDG_")]
+    assert WORKER == ("PYTEST_XDIST_WORKER_COUNT" in os.environ)  # all workers have the folders of their session
 
 
 # Statements of a test, and the changes that are told.
