@@ -211,7 +211,7 @@ UNREADABLE = {
     "photo.txt": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "photo.txt is not text"),
     "latin.txt": ("très".encode("latin-1"), "latin.txt is not text"),
     "huge.txt": (b"word " * 1_200_000, "huge.txt has 6.0 MB; the limit is 5 MB"),
-    "many.txt": (b"A line.\n" * 20_001, "many.txt has 20,001 passages; the page holds 20,000"),
+    "many.txt": (b"A line.\n" * 20_001, "many.txt has 20,001 passages; the page holds at most 20,000"),
     "empty.txt": (b" \n", "empty.txt contains no words"),
     "paper.PDF": (b"%PDF-1.4", "paper.PDF is a PDF, which this page cannot read; use xsent notes"),
     "open.csv": (b'a,b\n1,"without its end\n2,c\n3\n', "open.csv, row 4: 1 fields, expected 2 as in row 1."),

@@ -148,7 +148,7 @@ def test_a_damaged_note(head: LinearClassifier, tmp_path: Path) -> None:
     for change, message in [
         ({"format_version": 3}, "version 3, this xsent reads 2"),
         ({"format_version": 1}, "version 1, this xsent reads 2.*fit the head again"),
-        ({"least": 7}, "no cosine"),
+        ({"least": 7}, "not a cosine"),
         ({"labels": ["a", "b"]}, "for 2 labels and 6 features"),
         ({"labels": ["a", "a", "b"]}, "labels"),
         ({"pairs": True}, "24 features"),
@@ -172,9 +172,9 @@ def test_numbers_of_whoever_writes_both_files(head: LinearClassifier, tmp_path: 
     for change, save, message in [
         (lambda arrays: arrays, np.savez_compressed, "its arrays are compressed"),
         (lambda arrays: {**arrays, "more": np.zeros(10**6)}, np.savez, "8,.* bytes, expected at most"),
-        (lambda arrays: {**arrays, "bias": np.full(3, np.nan, np.float32)}, np.savez, "bias holds other"),
+        (lambda arrays: {**arrays, "bias": np.full(3, np.nan, np.float32)}, np.savez, "bias contains something other"),
         (lambda arrays: {**arrays, "weight": arrays["weight"] / 0}, np.savez, "weight holds other"),
-        (lambda arrays: {**arrays, "bias": np.array(["a"] * 3)}, np.savez, "bias holds other"),
+        (lambda arrays: {**arrays, "bias": np.array(["a"] * 3)}, np.savez, "bias contains something other"),
         (lambda arrays: {**arrays, "bias": arrays["bias"][:2]}, np.savez, "weights"),
         (lambda arrays: {**arrays, "centres": arrays["centres"][:2]}, np.savez, "weights"),
         (lambda arrays: {"weight": arrays["weight"], "centres": arrays["centres"]}, np.savez, "bias"),

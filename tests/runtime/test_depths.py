@@ -96,7 +96,7 @@ def test_a_matrix_leads_into_another_space(deep_bundle: Path, deep_checkpoint: P
 
 
 def test_what_a_bundle_lacks_is_one_line(deep_bundle: Path, mini_bundle: Path) -> None:
-    message = rf"{mini_bundle}: has depth 2 alone; layers=4 is not among them$"
+    message = rf"{mini_bundle}: has only depth 2; layers=4 is not among them$"
     raises(BundleError, message, SentenceEncoder, mini_bundle, layers=4)
     raises(TypeError, "layers = '1' must be a whole number", SentenceEncoder, deep_bundle, layers="1")
     message = f"{mini_bundle} cannot map into another model's space; omit it"
@@ -283,9 +283,9 @@ def test_an_index_is_searched_by_any_depth_and_keeps_to_its_own(deep_bundle: Pat
         cosines = (made.encode(ENGLISH) @ other.encode(ENGLISH[:3]).T).max(axis=0)
         assert [hit.score for (hit,) in hits] == pytest.approx(cosines, abs=1e-3)
         both = f"has vectors of {made.fingerprint}, the model is {other.fingerprint}; an index has one depth"
-        raises(FingerprintError, f"{both}, {advice}, or build the index again$", extend_index, lines, ["Anna"], other)
+        raises(FingerprintError, f"{both}; {advice}, or build the index again$", extend_index, lines, ["Anna"], other)
         new = [Document("a", "1", [(1, "Anna")])]
-        raises(FingerprintError, f"{both}, {advice}", update_index, notes, new, other)
+        raises(FingerprintError, f"{both}; {advice}", update_index, notes, new, other)
 
 
 def test_heads_and_fits_are_used_with_fewer_layers(deep_bundle: Path, tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_commands_with_vectors_of_two_depths_and_spaces(
     code, _, err = run(*command)
     assert code == 1 and "not UTF-8" in err
     for options, other in ((("--layers", 1), f"{name}.1"), (("--space", SPACE), f"{name}@{SPACE}")):
-        assert_refused(run(*command, "--resume", *options), f"fingerprint was {name}, is now {other}; give the same")
+        assert_refused(run(*command, "--resume", *options), f"fingerprint was {name}, is now {other}; use the same")
 
 
 def test_what_a_model_lacks_is_one_line(run: Runner, deep_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
         (xsr, {"en-fr.tsv": "Q\ts\ta\tb\n"}, "fr", r"distractors\.fr\.txt\.xz: cannot be read \(No such file"),
         *((xsr, {"en-fr.tsv": lines}, "fr", r"en-fr\.tsv: (empty|has no queries)") for lines in ("", "C\ts\ta\tb\n")),
         (xsim, {}, None, "has nothing to measure; expected files beside en"),
-        (xsim, PARALLEL, "en", "has nothing in the languages asked for; available: de, fr"),
+        (xsim, PARALLEL, "en", "has nothing in the requested languages; available: de, fr"),
         (xsim, {"fr.txt": "a\n"}, "fr", r"no file of en; expected e\.g\. en\.txt"),
         (xsim, PARALLEL, "fr", r"fr\.txt: 1 lines, en\.txt 2; expected parallel"),
         (xsim, PARALLEL, "de", r"de\.txt: empty"),

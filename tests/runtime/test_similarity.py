@@ -145,7 +145,7 @@ def test_what_cannot_be_compared() -> None:
         (BITS, BITS, {}, TypeError, "packed bits; compare binary vectors with SentenceEncoder.similarity"),
         ([[1, 0]], [[1, 0, 0]], {}, ValueError, "2 and of 3 dimensions"),
         (np.zeros((1, 1, 1)), [[1, 0]], {}, ValueError, "shape"),
-        ([[1.0, np.nan]], [[1.0, 2.0]], {}, ValueError, "not finite"),
+        ([[1.0, np.nan]], [[1.0, 2.0]], {}, ValueError, "infinite, NaN"),
         ([[1.0]], [[1.0]], {"k": 0}, ValueError, "at least 1"),
         ([[1.0]], [[1.0]], {"block": 0}, ValueError, "at least 1"),
     ]:

@@ -26,7 +26,7 @@ UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
 def test_files_and_sets_that_cannot_be_used(tmp_path: Path) -> None:
     for content, columns, message in [
         ("a text\n", None, r"bad\.tsv:1: 1 fields, expected label and one or two texts.*--columns"),
-        ("a\tb\nc\n", None, r"bad\.tsv:2: 1 fields, expected 2 as in line 1"),
+        ("a\tb\nc\n", None, r"bad\.tsv:2: 1 fields, expected 2 separated by tabs, as in line 1"),
         ("x\ta\t\n", None, r"bad\.tsv: no examples"),
         ("topic\ttext\n", ["topic", "words"], r"bad\.tsv: no column 'words'; its columns: topic, text"),
         ("topic\ttext\na\tb\nc\n", ["topic", "text"], r"bad\.tsv:3: 1 fields"),

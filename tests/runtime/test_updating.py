@@ -173,7 +173,7 @@ def test_what_is_refused(path: Path, encoder: SentenceEncoder) -> None:
     letters = path.with_name("letters")
     letters.mkdir()
     (letters / "a.txt").write_text("dear")
-    raises(DataError, r"letters: holds a\.txt", update_index, letters, [], REPLAY)
+    raises(DataError, r"letters: contains a\.txt", update_index, letters, [], REPLAY)
     twice, early = [document("a", "1"), document("a", "2")], [Document("a", "1", [(0, "1")])]
     raises(ValueError, "document 'a' is given twice", update_index, path, twice, REPLAY)
     raises(ValueError, "document 'a': line 0; lines are counted from 1", update_index, path, early, REPLAY)

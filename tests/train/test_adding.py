@@ -253,7 +253,7 @@ def test_what_cannot_be_done_is_refused(addition: Addition, added: object, plain
             {"pairs": plain.pairs},
             "396 sentences in 'el' have no translation; name a model that knows the language with",
         ),
-        ({"pairs": few, "teachers": ["a=words", "b=some"]}, "that the model and its teachers know, .*; it takes 384"),
+        ({"pairs": few, "teachers": ["a=words", "b=some"]}, "that the model and its teachers know, .* it takes 384"),
         ({"teachers": ["words", "some"]}, "a teacher was already given"),
         ({"teachers": [none]}, "none: no such folder"),
         ({"teachers": [addition.model]}, f"teacher {addition.model}: does not know 'el', only en, fr, de"),

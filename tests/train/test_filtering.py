@@ -143,7 +143,7 @@ def test_nothing_is_replaced_without_force(corpus: Path) -> None:
     assert run(corpus, out, "--force")[0] == 0
     assert out.read_bytes().startswith(line("fr", GOOD["fr"]))
     folder = corpus.parent
-    assert run(corpus, folder, "--force") == (1, "", f"Error: {folder}: a folder; expected a file\n")
+    assert run(corpus, folder, "--force") == (1, "", f"Error: {folder}: is a folder; expected a file\n")
     assert run(corpus, folder / "no" / "kept.tsv") == (1, "", f"Error: {folder / 'no'}: no such folder\n")
 
 

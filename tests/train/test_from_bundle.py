@@ -130,7 +130,7 @@ def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: Ma
     bundle = exported(original, tmp_path, encoder, "int8", **more)
     opened = Bundle.open(bundle)
     assert opened.trained == Trained(prefixes=(16, 32), layers=(1, 2)) and opened.space == "people/their-model"
-    assert "| space | that of people/their-model:" in (bundle / "README.md").read_text()
+    assert "| space | that of people/their-model;" in (bundle / "README.md").read_text()
     read = checkpoint_from_bundle(bundle)
     assert (trained_depths(read), trained_dims(read)) == ([1, 2], [16, 32])
     pairs = mini_checkpoint / "validation.tsv"
