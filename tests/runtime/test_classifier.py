@@ -173,7 +173,7 @@ def test_numbers_of_whoever_writes_both_files(head: LinearClassifier, tmp_path: 
         (lambda arrays: arrays, np.savez_compressed, "its arrays are compressed"),
         (lambda arrays: {**arrays, "more": np.zeros(10**6)}, np.savez, "8,.* bytes, expected at most"),
         (lambda arrays: {**arrays, "bias": np.full(3, np.nan, np.float32)}, np.savez, "bias contains something other"),
-        (lambda arrays: {**arrays, "weight": arrays["weight"] / 0}, np.savez, "weight holds other"),
+        (lambda arrays: {**arrays, "weight": arrays["weight"] / 0}, np.savez, "weight contains something other"),
         (lambda arrays: {**arrays, "bias": np.array(["a"] * 3)}, np.savez, "bias contains something other"),
         (lambda arrays: {**arrays, "bias": arrays["bias"][:2]}, np.savez, "weights"),
         (lambda arrays: {**arrays, "centres": arrays["centres"][:2]}, np.savez, "weights"),
