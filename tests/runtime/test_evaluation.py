@@ -183,7 +183,7 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
         ),
         (words, {"": [*WORDS, "forms\tfr\ta\tfr\tb"]}, None, "c.txt:6: 'forms' and 4 more fields; expected, separated"),
         (words, {"": [*WORDS, "form\tfr\ta\tfr"]}, None, "c.txt:6: 'form' and 3 more fields; expected, separated"),
-        (words, {"": ["other\tfr\t"]}, None, "c.txt:1: 'other' and 2 more fields; expected .* none empty: 'form' or "),
+        (words, {"": ["other\tfr\t"]}, None, "c.txt:1: 'other' and 2 more fields; expected.* none empty: 'form' or "),
     ]
     for number, (protocol, files, language, message) in enumerate(cases):
         folder = tmp_path / str(number)
