@@ -5,13 +5,15 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
 from commands import file_names, raises
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from indexes import Replay, Stop, encoder, made, path
 
 from xsent import DataError, Document, FingerprintError, SearchIndex, SentenceEncoder, extend_index, update_index
@@ -84,30 +86,75 @@ def test_the_folders_of_a_document_count_as_words_only(path: Path, encoder: Sent
     SearchIndex(path).verify()
 
 
+NAMES = st.sampled_from("abcd")
 PASSAGES = st.lists(st.integers(0, 99).map(str) | st.just(""), max_size=4)
-OPERATIONS = st.lists(st.tuples(st.sampled_from("abcd"), PASSAGES, st.booleans()), max_size=12)
 
 
-@settings(max_examples=15, deadline=None)
-@given(OPERATIONS)
-def test_whatever_comes_and_goes_it_finds_what_a_fresh_index_finds(
-    tmp_path_factory: pytest.TempPathFactory, operations: list[tuple[str, list[str], bool]]
-) -> None:
-    folder = tmp_path_factory.mktemp("updates")
-    there: dict[str, list[str]] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("xsent.search.documents._WORTH_COMPACTING", 5)
-        patch.setattr("xsent.search.writer.SAVE_EVERY", 3)
-        for name, passages, remove in [*operations, ("e", ["7"], False)]:
-            there.pop(name, None)
-            if not remove:
-                there[name] = passages
-            update_index(folder / "x", [] if remove else [document(name, *passages)], REPLAY, remove=[name])
-    assert texts(folder / "x") == {name: kept for name, all_ in there.items() if (kept := list(filter(None, all_)))}
-    assert SearchIndex(folder / "x").documents() == dict.fromkeys(there, "1")
-    update_index(folder / "fresh", [document(name, *passages) for name, passages in there.items()], REPLAY)
-    both = [SearchIndex(folder / name).search(REPLAY, ["3", "50"], k=9) for name in ("x", "fresh")]
-    assert both[0] == both[1]
+class Index(RuleBasedStateMachine):
+    """An index beside a dictionary of what should be in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder, self._patch = TemporaryDirectory(), pytest.MonkeyPatch()
+        self._patch.setattr("xsent.search.documents._WORTH_COMPACTING", 5)
+        self._patch.setattr("xsent.search.writer.SAVE_EVERY", 3)
+        self.path = Path(self._folder.name) / "x"
+        self.expected: dict[str, list[str]] = {}
+        update_index(self.path, [], REPLAY)
+
+    @rule(name=NAMES, passages=PASSAGES)
+    def add_or_change(self, name: str, passages: list[str]) -> None:
+        update_index(self.path, [document(name, *passages)], REPLAY)
+        self._expect({name: passages})
+
+    @rule(name=NAMES)
+    def remove(self, name: str) -> None:
+        update_index(self.path, [], REPLAY, remove=[name])
+        self.expected.pop(name, None)
+
+    @rule(passages=PASSAGES)
+    def rebuild(self, passages: list[str]) -> None:
+        update_index(self.path, [document("a", *passages)], REPLAY, force=True)
+        self.expected = {"a": passages}
+
+    @rule(passages=st.lists(PASSAGES, min_size=4, max_size=4), limit=st.integers(0, 4))
+    def interrupt(self, passages: list[list[str]], limit: int) -> None:
+        """What was interrupted is complete or incomplete, and the same update does the rest."""
+
+        def documents() -> Iterator[Document]:
+            for name, own in zip("abcd"[:limit], passages, strict=False):
+                yield document(name, *own, stamp="2")
+            raise Stop
+
+        raises(Stop, "^$", update_index, self.path, documents(), REPLAY)
+        complete = {name for name, stamp in SearchIndex(self.path).documents().items() if stamp == "2"}
+        assert complete <= set("abcd"[:limit])
+        rest = [document(name, *own) for name, own in zip("abcd", passages, strict=True)]
+        update_index(self.path, rest, REPLAY)
+        self._expect(dict(zip("abcd", passages, strict=True)))
+
+    def _expect(self, written: dict[str, list[str]]) -> None:
+        """What is written comes last: of equal scores the earlier row is first."""
+        self.expected = {name: own for name, own in self.expected.items() if name not in written} | written
+
+    @invariant()
+    def finds_what_a_fresh_index_finds(self) -> None:
+        index = SearchIndex(self.path)
+        index.verify()
+        kept = {name: list(filter(None, passages)) for name, passages in self.expected.items()}
+        assert texts(self.path) == {name: passages for name, passages in kept.items() if passages}
+        assert index.documents() == dict.fromkeys(self.expected, "1")
+        fresh = self.path.with_name("fresh")
+        update_index(fresh, [document(name, *own) for name, own in self.expected.items()], REPLAY, force=True)
+        assert index.search(REPLAY, ["3", "50"], k=9) == SearchIndex(fresh).search(REPLAY, ["3", "50"], k=9)
+
+    def teardown(self) -> None:
+        self._patch.undo()
+        self._folder.cleanup()
+
+
+TestIndex = Index.TestCase
+TestIndex.settings = settings(max_examples=15, stateful_step_count=8, deadline=None)
 
 
 def test_removed_rows_are_given_free(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
