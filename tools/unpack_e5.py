@@ -31,16 +31,8 @@ WIDTH, INNER, LAYERS, HEADS = "hidden_size", "intermediate_size", "num_hidden_la
 ROWS, LENGTH, TYPES = "vocab_size", "max_position_embeddings", "type_vocab_size"
 SIZES = (WIDTH, LAYERS, HEADS, INNER, ROWS, LENGTH, TYPES)  # in the header; named as in a BERT's configuration
 TABLES = {"word": ("word", ROWS), "pos": ("position", LENGTH), "type": ("token_type", TYPES)}
-LAYER = (
-    "q",
-    "k",
-    "v",
-    "ao",
-    "aln",
-    "fi",
-    "fo",
-    "oln",
-)  # the file's names for the parts of a layer, in the order of PARTS
+# The file's names for the parts of a layer, in the order of PARTS.
+LAYER = ("q", "k", "v", "ao", "aln", "fi", "fo", "oln")
 SHAPES = {"fi": (INNER, WIDTH), "fo": (WIDTH, INNER)}  # the others are WIDTH x WIDTH
 
 

@@ -20,9 +20,8 @@ _SENT_FROM = re.compile(
 )
 _PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of a reply's subject
 _FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
-_HEAD_LINE = re.compile(
-    r"[^\W\d][^:：]{1,20}[:：]\s|-{4,}|_{8,}"
-)  # header line of the mail below a reply, as in Outlook
+# Header line of the mail below a reply, as in Outlook.
+_HEAD_LINE = re.compile(r"[^\W\d][^:：]{1,20}[:：]\s|-{4,}|_{8,}")
 _NO_ENCODINGS = ("punycode", "idna")  # these encode host names, not text; decoding may take quadratic time
 _LONGEST_FIELD = 2000  # characters; the standard library takes quadratic time to parse one
 _LONGEST_WROTE = 400  # characters

@@ -26,9 +26,8 @@ OnLong = Literal["error", "split"]  # not "warn": nobody would notice that a tex
 DEFAULT = "default"  # a name that works for every model
 HEALTH = "/health"
 FINGERPRINT, SPLIT = "X-Xsent-Fingerprint", "X-Xsent-Split"  # headers of answers
-OPEN = frozenset(
-    {HEALTH, "/", "/openapi.json"}
-)  # need no key: monitors and browsers have none, and nothing there is secret
+# Need no key: monitors and browsers have none, and nothing there is secret.
+OPEN = frozenset({HEALTH, "/", "/openapi.json"})
 BODY_SECONDS = 30  # for a client to send the body
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)  # seconds
 
@@ -249,9 +248,8 @@ class Gate:
     metrics: Metrics
     inside: int = 0
     full: bool = False  # from the first refusal until half of the places are free
-    waiting: dict[anyio.CancelScope, None] = field(
-        default_factory=dict
-    )  # requests waiting for their client, longest first
+    # requests waiting for their client, longest first
+    waiting: dict[anyio.CancelScope, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._bearer = f"Bearer {self.api_key}".encode() if self.api_key else None

@@ -149,9 +149,8 @@ def _by_kind(
         by_language: dict[str, list[float]] = {}
         for _, code, ones in sorted(found, key=itemgetter(1)):
             by_language.setdefault(code, []).extend(ones)
-        everything = [
-            one for ones in by_language.values() for one in ones
-        ]  # every line has the same weight in the mean
+        # Every line has the same weight in the mean.
+        everything = [one for ones in by_language.values() for one in ones]
         per_cent = {code: 100 * fmean(ones) for code, ones in [*by_language.items(), ("mean", everything)]}
         return {counted: len(everything), **per_cent}
 

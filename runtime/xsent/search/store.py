@@ -197,9 +197,8 @@ class IndexDatabase:
         self._steps = 0
         self._most_steps = _STEPS + _STEPS_PER_BYTE * self.path.stat().st_size
         with self._explain_errors():
-            self._connection = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode=rw", uri=True, timeout=60, check_same_thread=False
-            )  # rw falls back to reading if it cannot write
+            address = f"{self.path.absolute().as_uri()}?mode=rw"  # rw falls back to reading if it cannot write
+            self._connection = sqlite3.connect(address, uri=True, timeout=60, check_same_thread=False)
             self.close = weakref.finalize(self, self._connection.close)
             self._connection.execute("PRAGMA trusted_schema = OFF")
             ((version,),) = self._connection.execute("PRAGMA user_version")
