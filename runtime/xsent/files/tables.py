@@ -189,7 +189,10 @@ def _csv_form(source: str | Path, head: list[str], quotes: bool) -> dict[str, An
     """Arguments of `csv.reader`: the delimiter that makes most columns; whether quotes are signs of the form."""
 
     def fit(sign: str) -> tuple[bool, int]:
-        widths = [len(row) for row in csv.reader(head, delimiter=sign) if row] or [0]
+        try:
+            widths = [len(row) for row in csv.reader(head, delimiter=sign) if row] or [0]
+        except csv.Error:  # such as a carriage return that is in no quotes of this form
+            return False, 0
         same = set(widths[:-1] or widths)  # the head may end within a row
         return len(same) == 1 and widths[0] > 1, widths[0]
 
