@@ -60,6 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(home)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ANN401
+    """Name the exit code, or the signal, of a worker that died: pytest-xdist only says that it is gone."""
+    if error:
+        print(f"\n{node.gateway.id} ended with {node.gateway._io.popen.wait(60)}")
+
+
 def sentences(language: str) -> list[str]:
     """33 different sentences; those at the same place say the same in every language, mostly with names."""
     return [PHRASES[language].format(*names) for names in islice(combinations(NAMES, 4), 0, None, 15)]
