@@ -45,7 +45,7 @@ def test_attention_without_padding_is_the_same(make_encoder: MakeEncoder, monkey
 
     encoder, tokens = make_encoder(), to_tokens([A, EMPTY, B])
     padded = encoder(tokens)
-    monkeypatch.setattr(model, "varlen_attn", by_sentence)
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", by_sentence)
     monkeypatch.setattr(model.Layer, "_attend_padded", model.Layer._attend_packed)
     torch.testing.assert_close(encoder(tokens), padded, rtol=1e-5, atol=1e-5)
 

@@ -21,7 +21,6 @@ from types import MappingProxyType
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.attention.varlen import varlen_attn
 
 from xsent_train.losses import contrastive_distil, distil
 from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, packing, to_tokens
@@ -104,6 +103,8 @@ class Layer(nn.Module):
 
     def _attend_packed(self, qkv: Tensor, group: TokenGroup) -> Tensor:
         """Attention without padding, in the GPU's kernel for variable lengths."""
+        from torch.nn.attention.varlen import varlen_attn  # only here: it imports the compiler, which takes seconds
+
         q, k, v = qkv.view(len(qkv), 3, self.num_heads, -1).unbind(1)
         mixed = varlen_attn(q, k, v, group.starts, group.starts, group.shape[1], group.shape[1])
         assert isinstance(mixed, Tensor)
