@@ -32,7 +32,7 @@ ROWS = ("table", "layers-2", "prefixes", "layer-prefixes")  # of matryoshka, wit
 
 
 def toy_plan(data: Path) -> AblationPlan:
-    sizes = {"pairs": 160, "table_pairs": 8_000, "vocabulary": 360, "dim": 32, "max_tokens": 12, "batch_size": 16}
+    sizes = {"pairs": 160, "table_pairs": 4_000, "vocabulary": 360, "dim": 32, "max_tokens": 12, "batch_size": 16}
     held_out = {"validation_share": 0.1, "validation_pairs": 20}
     return AblationPlan(data=str(data), clusters=5, distractors=10, **sizes, **held_out)  # type: ignore[arg-type]
 
