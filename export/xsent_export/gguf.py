@@ -192,7 +192,8 @@ def _express(proto: Any) -> None:  # noqa: ANN401
     known = {piece.piece for piece in normal if len(piece.piece) == 1} | {" "}
     rules = read_charsmap(proto.normalizer_spec.precompiled_charsmap)
     rules = {key: value for key, value in rules.items() if remove_format(key.decode()) == key.decode()}
-    rules |= {chr(code).encode(): b"" for code in CODES if not remove_format(chr(code))}
+    kept = {*remove_format("".join(map(chr, CODES)))}
+    rules |= {chr(code).encode(): b"" for code in CODES if chr(code) not in kept}
     if proto.trainer_spec.byte_fallback:
         rules = {key: _spell(value.decode(), known).encode() for key, value in rules.items()}
         rules = {c.encode(): c.encode() for c in known if not c.isascii()} | rules
@@ -266,12 +267,12 @@ def write_charsmap(rules: dict[bytes, bytes]) -> bytes:
 
 
 def _double_array(trie: dict[int, Any]) -> NDArray[np.uint32]:
-    """The units of a trie of bytes, in which 0 leads to a value; equal branches are stored once."""
+    """The units of a trie of sorted bytes, in which 0 leads to a value; equal branches are stored once."""
     branches: dict[tuple[tuple[int, int], ...], int] = {}
 
     def number(node: dict[int, Any]) -> int:
-        content = ((label, below if label == 0 else number(below)) for label, below in node.items())
-        return branches.setdefault(tuple(sorted(content)), len(branches))
+        content = tuple((label, below if label == 0 else number(below)) for label, below in node.items())
+        return branches.setdefault(content, len(branches))
 
     root = number(trie)
     nodes = list(branches)

@@ -1,15 +1,17 @@
 """The made-up corpus of a timed training, and the child processes of all measurements."""
 
 import json
+import runpy
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import typer
-from commands import file_names, raises
+from commands import assert_refused, file_names, raises
 from typer.testing import CliRunner
 
 import training
@@ -77,11 +79,19 @@ def test_a_child_may_save_its_state_when_its_parent_is_interrupted(tmp_path: Pat
     assert saved.exists()
 
 
+def test_a_training_in_a_child_fails_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Run here as in the child, where importing torch would take seconds."""
+    serve = mock.patch("xsent_bench.processes.serve_parent")
+    with serve as served, mock.patch.object(sys, "argv", [training.__file__, training.CHILD, "{}"]):
+        with pytest.raises(SystemExit) as ending:
+            runpy.run_path(training.__file__, run_name="__main__")
+    served.assert_called_once()
+    assert_refused((int(ending.value.code or 0), *capsys.readouterr()), "'folder'")
+
+
 def test_a_child_that_fails_says_why() -> None:
-    with (
-        Child([training.__file__, training.CHILD, "{}"]) as child,
-        pytest.raises(DataError, match=r"^(?!Error).*'folder'"),
-    ):
+    program = "import sys; print('warning', file=sys.stderr); sys.exit('Error: no folder')"
+    with Child(["-c", program]) as child, pytest.raises(DataError, match=r"^no folder$"):
         child.answer()
     with Child(["-m", "this"]) as child, pytest.raises(DataError, match=r"^printed b'The Zen.*instead of its figures"):
         child.answer()

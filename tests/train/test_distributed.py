@@ -3,16 +3,18 @@
 import multiprocessing
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from stages import DIM, PAIRS, model_and_batch
 from torch import Tensor
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from toy import write_toy_recipe
 from trainings import arguments, train
 
@@ -28,7 +30,6 @@ from xsent_train.objectives import Objectives
 from xsent_train.recipe import StageConfig
 from xsent_train.stage_model import TrainingModel
 
-TORCHRUN = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
 PLAIN = dict.fromkeys(("smlm", "ugt", "xtr", "sim", "sentence_ctl", "distil", "similarity_distil"), 1)
 SET = {"mlm": {"share": 0.4}, "tlm": {"share": 0.4}, "align": {"margin": 0.1}, "contrastive_distil": {"queue": 4}}
 OTHER = {"similarity": {"pairs": PAIRS}, "retrieve": {"queries": PAIRS, "block": 4}}
@@ -136,15 +137,26 @@ def test_two_ranks_have_the_losses_and_gradients_of_the_joined_batch(tmp_path: P
         torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-6, msg=lambda text, n=name: f"{n}: {text}")
 
 
-def test_torchrun_trains_a_recipe_as_one_process_does(tmp_path: Path) -> None:
+@pytest.mark.network
+def test_torchrun_trains_a_recipe_as_one_process_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changes = ("ugt = 0.1, sim", "sim"), ("dropout = 0.1\n", ""), ("steps = 150", "steps = 20")
-    recipe, program = write_toy_recipe(tmp_path, *changes), tmp_path / "train.py"  # a stage at random, one of clusters
-    program.write_text("from xsent_train import main; main()")
-    command = [*TORCHRUN, str(program), *arguments(recipe, tmp_path / "two")[1:]]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
-    assert result.returncode == 0, result.stderr
-    (line,) = result.stdout.splitlines()  # one rank speaks
+    recipe = write_toy_recipe(tmp_path, *changes)  # a stage at random, one of clusters
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    # What `torchrun --standalone` does, but for its processes: these are forked, so that imports cost nothing.
+    torchrun = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=2,
+        run_id="test",
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        start_method="forkserver",
+        max_restarts=0,
+        logs_specs=DefaultLogsSpecs(tmp_path / "logs", redirects=Std.ALL),
+    )
+    elastic_launch(torchrun, run_command)(arguments(recipe, tmp_path / "two"))
+    (line,) = "".join(file.read_text() for file in tmp_path.rglob("stdout.log")).splitlines()  # one rank speaks
+    assert len(list(tmp_path.rglob("stdout.log"))) == 2
     two, one = load_checkpoint(Path(line)), load_checkpoint(train(recipe, tmp_path / "one"))
     assert two.step == one.step == 12
     for name, weight in one.weights.items():

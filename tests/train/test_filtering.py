@@ -5,9 +5,11 @@ import io
 import json
 import lzma
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 from commands import assert_refused, file_names
@@ -26,6 +28,13 @@ GOOD = {
 }
 GALICIAN = "A ponte vella sobre o río está pechada ata o vindeiro verán."
 KLINGON = "'ej bIQtIqDaq meH QaQbe' SoQ vaj poH"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once() -> Iterator[None]:
+    """The model of languages takes half a second to read."""
+    with mock.patch("xsent_train.data.filtering.Identifier", cache(Identifier)):
+        yield
 
 
 def line(language: str, translation: str, english: str = ENGLISH) -> bytes:
