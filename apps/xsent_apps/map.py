@@ -208,13 +208,13 @@ def _places(points: NDArray[np.float32]) -> NDArray[np.float32]:
     rest = points - points.mean(axis=0)
     _, axes = np.linalg.eigh(rest.T @ rest)
     places: NDArray[np.float32] = rest @ axes[:, :-3:-1]
+    if len(points) < 10 or not places.any():  # no neighbourhoods
+        return places
     try:
         with require_extra("map"):
             from openTSNE import TSNE
     except MissingExtraError as error:
         warnings.warn(f"the map shows principal components, in which groups overlap: {error}", stacklevel=3)
-        return places
-    if len(points) < 10 or not places.any():  # no neighbourhoods
         return places
     start = places / places[:, 0].std() * 1e-4
     perplexity = min(30, (len(points) - 1) / 3)

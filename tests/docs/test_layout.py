@@ -32,7 +32,7 @@ RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 OPTIONAL = {  # one module each may import an optional package
     "xsent.backends.openvino": {"openvino"},
     "xsent.documents.sentences": {"sentencex"},
-    "xsent.mining.clusters": {"sklearn"},
+    "xsent.mining.clusters": {"scipy", "sklearn"},
 }
 FORBIDDEN = {"pickle", "dill", "joblib", "cloudpickle"}
 NETWORK = {"socket", "urllib", "http", "ftplib", "ssl", "requests", "httpx"}

@@ -191,6 +191,7 @@ def damaged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @given(data=st.data())
+@settings(max_examples=settings.default.max_examples // 2)
 def test_what_is_damaged_is_one_line(data: st.DataObject, damaged: tuple[Path, Reader]) -> None:
     survive(data, *damaged)
 
@@ -209,7 +210,10 @@ ODD += ["<unk>", "<s>", "<0x41>", "▁", "\ufdfa", "ﬁ", "ẞ", "İ", "שלום
 PART = st.one_of(st.text(min_size=1), st.sampled_from(ODD), st.sampled_from(["Anna ", "sees\t", "Boris, ", " "]))
 TEXT = st.builds(lambda parts, times: "".join(parts) * times, st.lists(PART, max_size=6), st.sampled_from([1, 1, 1, 9]))
 # Shares of what the profile asks for: `--hypothesis-profile=long` tries many times as many.
-SOME, FEW = (settings(max_examples=settings.default.max_examples // share, deadline=None) for share in (3, 20))
+SHARES = (3, 8, 20, 50)
+SOME, FEWER, FEW, FEWEST = (
+    settings(max_examples=settings.default.max_examples // share, deadline=None) for share in SHARES
+)
 
 
 @pytest.mark.parametrize("backend", ["onnx", "numpy", "openvino"])
@@ -221,12 +225,13 @@ def test_a_text_has_one_vector_whoever_else_is_encoded(
         pytest.skip("it has no files for OpenVINO")
     name = "openvino_bundle" if backend == "openvino" else "mini_bundle"
     path = None if model == "builtin" else request.getfixturevalue(name)
-    one, two = (SentenceEncoder(path, backend=backend, threads=threads) for threads in (1, 2))
+    layers = 1 if (model, backend) == ("builtin", "numpy") else None  # of many that are alike, and slow
+    one, two = (SentenceEncoder(path, backend=backend, layers=layers, threads=threads) for threads in (1, 2))
 
     @given(texts=st.lists(TEXT, min_size=1, max_size=4))
     @example(texts=ODD[::3])
     @example(texts=["", " ", "\n", "\0" * 300])
-    @(FEW if model == "builtin" or backend == "openvino" else SOME)
+    @(FEWEST if model == "builtin" else FEW if backend == "openvino" else FEWER)
     def check(texts: list[str]) -> None:
         alone = np.stack([one.encode(text) for text in texts])
         for text, length in zip(texts, np.linalg.norm(alone, axis=1), strict=True):
@@ -409,7 +414,7 @@ def values(name: str, hint: object) -> st.SearchStrategy[str]:
         return st.sampled_from([*choices, *choices, "none such"])
     if int in kinds or float in kinds:
         return st.sampled_from([*NUMBERS, *"12345678"])
-    text = st.text(st.characters(exclude_characters="\0/", codec="utf-8"), max_size=20)
+    text = st.text(st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), max_size=20)
     right = st.just(RIGHT_FOR[name]) if name in RIGHT_FOR else text
     return st.one_of(*[right] * 9, st.sampled_from(PLACES), st.sampled_from(PLACES), text)
 

@@ -176,6 +176,7 @@ def test_lines_with_a_number_of_clusters(run: Runner, tmp_path: Path, monkeypatc
     assert {row[0] for row in printed[:3]} == {printed[5][0]} != {row[0] for row in printed[3:5]}
     assert printed[6] == ["", "", "7", ""] and "2 clusters of 8 texts; 2 belong to none" in err
     assert printed[7] == ["", "", "8", "?!"]  # without words
-    monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
-    result = run("cluster", write_lines(tmp_path / "mails.txt", TEXTS))
-    assert_refused(result, "pip install 'xsent[cluster]'")
+    write_lines(file, TEXTS)
+    for module, options in (("scipy.cluster.hierarchy", []), ("sklearn.cluster", ["-n", 2])):
+        monkeypatch.setitem(sys.modules, module, None)
+        assert_refused(run("cluster", file, *options), "pip install 'xsent[cluster]'")

@@ -163,16 +163,17 @@ def _without(rows: Floats, languages: NDArray[np.str_], backgrounds: Mapping[str
 def _centres(rows: Floats, number: int | None, threshold: float, smallest: int) -> Floats:
     """Centres [c, D] of the clusters of rows from which the background was subtracted."""
     rows = rows[rows.any(axis=1)]
-    with require_extra("cluster"):
-        from sklearn.cluster import AgglomerativeClustering, KMeans
+    with require_extra("cluster"):  # scikit-learn requires SciPy, which is imported in a third of its time
+        if number is None:
+            from scipy.cluster.hierarchy import fcluster, linkage
+        else:
+            from sklearn.cluster import KMeans
     if len(rows) < 2:  # all texts are equal
         return rows[:0]
-    if number is not None:
-        labels = KMeans(min(number, len(rows)), n_init=10, random_state=0).fit_predict(rows)
+    if number is None:
+        labels = fcluster(linkage(rows, "average", "cosine"), max(0, 1 - threshold), "distance")
     else:
-        distance = max(0, 1 - threshold)
-        linkage = AgglomerativeClustering(None, metric="cosine", linkage="average", distance_threshold=distance)
-        labels = linkage.fit_predict(rows)
+        labels = KMeans(min(number, len(rows)), n_init=10, random_state=0).fit_predict(rows)
     kept = np.flatnonzero(np.bincount(labels) >= smallest)
     return unit_rows(np.array([rows[labels == one].sum(axis=0) for one in kept]).reshape(-1, rows.shape[1]))
 
