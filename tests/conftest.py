@@ -64,7 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ANN401
     """Name the exit code, or the signal, of a worker that died: pytest-xdist only says that it is gone."""
     if error:
-        print(f"\n{node.gateway.id} ended with {node.gateway._io.popen.wait(60)}")
+        reporter = node.config.pluginmanager.get_plugin("terminalreporter")
+        reporter.write_line(f"\n{node.gateway.id} ended with {node.gateway._io.popen.wait(60)}")
 
 
 def sentences(language: str) -> list[str]:
