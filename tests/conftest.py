@@ -12,7 +12,6 @@ import home  # first: libraries read the environment when they are imported
 import fcntl
 import os
 import re
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -24,6 +23,7 @@ import pytest
 import sentencepiece
 from commands import Runner
 from hypothesis import settings
+from offline import offline
 from texts import OURS, multilingual, train_tokenizer
 from toy import toy_pairs
 
@@ -42,6 +42,8 @@ if find_spec("torch") and find_spec("onnx"):
 else:
     more = re.compile(r"torch|xsent_(train|export|bench|apps)|trainings")
     collect_ignore = [str(path) for path in Path(__file__).parent.rglob("test_*.py") if more.search(path.read_text())]
+
+__all__ = ["offline"]
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
 PHRASES = {"en": "{}, {}, {} and {}.", "fr": "{}, {}, {} et {}.", "de": "{}, {}, {} und {}."}
@@ -76,28 +78,6 @@ def sentences(language: str) -> list[str]:
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str]) -> Runner:
     return Runner(capfd)
-
-
-@pytest.fixture(autouse=True)
-def offline(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No connection opens in a test, and none is tried, not even by a library that would take a refusal in silence.
-
-    Those that need one are marked `network`; it goes to this machine itself.
-    """
-    tried = []
-
-    def refuse(*where: object) -> None:
-        tried.append(where)
-        raise OSError("this test opens no connection")
-
-    if not request.node.get_closest_marker("network"):
-        for name in ("connect", "connect_ex", "sendto"):
-            real = getattr(socket.socket, name)  # what processes of one machine say to each other through a file stays
-            guarded = lambda s, *w, real=real: real(s, *w) if s.family == socket.AF_UNIX else refuse(s, *w)  # noqa: E731
-            monkeypatch.setattr(socket.socket, name, guarded)
-        monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    yield
-    assert not tried
 
 
 def save_encoder(

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from commands import Runner, raises, write_lines
 from lazy import Lazy, needs
+from offline import offline
 
 from xsent import DataError, FingerprintError
 
+__all__ = ["offline"]
 pytestmark = [needs("ray", "pyarrow"), pytest.mark.filterwarnings("ignore:.*deprecated")]  # by Ray, of its own
 encode_folder = Lazy("xsent_apps.examples.ray_vectors:encode_folder")
 pq, ray = Lazy("pyarrow.parquet"), Lazy("ray")
@@ -26,6 +28,16 @@ def cluster() -> Iterator[None]:
         ray.init("local", num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
         yield
         ray.shutdown()
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capfd)
+
+
+@pytest.fixture
+def mini_bundle() -> Path:
+    return Path(os.environ["XSENT_MINI_BUNDLE"])
 
 
 @pytest.fixture
@@ -54,7 +66,7 @@ def test_parts_are_those_of_the_command_and_only_missing_ones_are_made(
     before = {name: (vectors / f"{name}.parquet").stat().st_mtime_ns for name in TEXTS}
     (vectors / "b.txt.parquet").unlink()
     os.utime(texts / "c.txt", ns=(before["c.txt"] + 10**9,) * 2)  # newer texts
-    assert encode_folder(texts, vectors, mini_bundle, 2) == 2
+    assert encode_folder(texts, vectors, mini_bundle, 1) == 2
     after = {name: (vectors / f"{name}.parquet").stat().st_mtime_ns for name in TEXTS}
     assert {name for name in TEXTS if after[name] == before[name]} == {"a.txt"}
     raises(FingerprintError, "a.txt.parquet", encode_folder, texts, vectors)

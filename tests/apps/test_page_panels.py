@@ -14,6 +14,8 @@ from browsing import address, browser, expect, needs_chromium, open_page, quiet_
 from texts import NOTES
 
 from xsent import LinearClassifier
+from xsent_apps.web.server import open_site
+from xsent_apps.web.site import Site
 
 pytestmark = needs_chromium
 __all__ = ["address", "browser"]
@@ -180,23 +182,30 @@ def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noq
         pytest.skip("contrast and names need axe-core: npm install --no-save axe-core")
 
 
-def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, address: str) -> None:  # noqa: ANN401
+@pytest.fixture(scope="module")
+def small(mini_bundle: Path) -> Iterator[str]:
+    """The address of the page with a small model, which is loaded in no time."""
+    with open_site(Site.of(mini_bundle)) as address:
+        yield address
+
+
+def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, small: str) -> None:  # noqa: ANN401
     context = browser.new_context()
     page = context.new_page()
     databases = "indexedDB.databases().then((all) => all.map(({ name }) => name))"
 
-    open_page(page, address)
+    open_page(page, small)
     page.fill("#paste", "\n".join(NOTES["en"]))
     page.click("#add")
     expect(page, "#encoding").to_contain_text("3 passages.")
     assert page.evaluate(databases) == []
-    open_page(page, address)
+    open_page(page, small)
     assert page.locator("#documents li").count() == 0
     page.check("#keep")
     table = {"name": "mails.csv", "mimeType": "text/csv", "buffer": b"n,text\n1,The lift is stuck again.\n"}
     page.set_input_files("#files", table)
     page.wait_for_function("import('./shelf.js').then(({ kept }) => kept()).then((sources) => sources?.length)")
-    open_page(page, address)
+    open_page(page, small)
     expect(page, "#documents li").to_contain_text("mails.csv")
     page.fill("#query", "L'ascenseur est en panne")
     expect(page, "#results li p").to_have_text("The lift is stuck again.")
@@ -204,6 +213,6 @@ def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, address: str) ->
     assert page.is_checked("#keep")
     page.uncheck("#keep")
     page.wait_for_function(f"{databases}.then((names) => !names.length)")
-    open_page(page, address)
+    open_page(page, small)
     assert page.locator("#documents li").count() == 0 and not page.is_checked("#keep")
     context.close()

@@ -10,9 +10,11 @@ from lazy import needs
 pytestmark = needs("ray", "pyarrow")
 
 
-def test_the_example_on_ray(tmp_path: Path) -> None:
-    environment = os.environ | {"PYTEST_XDIST_WORKER": "ray"}  # the home folder of this session; see `home`
+def test_the_example_on_ray(tmp_path: Path, mini_bundle: Path) -> None:
+    """Without `conftest`, which imports torch."""
     file, base = Path(__file__).with_name("on_ray.py"), f"--basetemp={tmp_path / 'session'}"
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", file, base]
+    paths = os.pathsep.join([str(file.parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = os.environ | {"XSENT_MINI_BUNDLE": str(mini_bundle), "PYTHONPATH": paths}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--noconftest", "-q", file, base]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

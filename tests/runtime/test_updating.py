@@ -95,7 +95,9 @@ class Index(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._folder, self._patch = TemporaryDirectory(), pytest.MonkeyPatch()
+        memory = "/dev/shm"  # where there is one: a disk is waited for at each of many writes
+        self._folder = TemporaryDirectory(dir=memory if Path(memory).is_dir() else None)
+        self._patch = pytest.MonkeyPatch()
         self._patch.setattr("xsent.search.documents._WORTH_COMPACTING", 5)
         self._patch.setattr("xsent.search.writer.SAVE_EVERY", 3)
         self.path = Path(self._folder.name) / "x"
