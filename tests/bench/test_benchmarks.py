@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("pytest_benchmark")
+PYTEST = [sys.executable, "-m", "pytest", "-p", "pytest_benchmark.plugin", "-p", "no:cacheprovider"]
+FEW_PLUGINS = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # those of other packages take seconds to import
 
 
 def test_every_benchmark_runs_for_a_bundle_and_their_json_has_the_machine(mini_bundle: Path, tmp_path: Path) -> None:
     path = tmp_path / "times.json"
-    command = [sys.executable, "-m", "pytest", "bench", f"--benchmark-json={path}", "-vv", "-p", "no:cacheprovider"]
+    command = [*PYTEST, "bench", f"--benchmark-json={path}", "-vv"]
     command += ["--benchmark-max-time=0.001", "--benchmark-min-rounds=1", "--benchmark-warmup=off"]
-    environment = {**os.environ, "XSENT_BUNDLES": str(mini_bundle)}
+    environment = {**FEW_PLUGINS, "XSENT_BUNDLES": str(mini_bundle)}
     done = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     for told in ("one_sentence[2-32] PASSED", "hundred_sentences[2-1] PASSED", "opening[2] PASSED"):
@@ -30,7 +32,7 @@ def test_every_benchmark_runs_for_a_bundle_and_their_json_has_the_machine(mini_b
 
 
 def test_they_are_run_where_they_are_installed_and_name_a_bundle_that_is_none(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "--pyargs", "xsent_bench", "-p", "no:cacheprovider", "--benchmark-only"]
-    environment = {**os.environ, "XSENT_BUNDLES": str(tmp_path / "nowhere")}
+    command = [*PYTEST, "--pyargs", "xsent_bench", "--benchmark-only"]
+    environment = {**FEW_PLUGINS, "XSENT_BUNDLES": str(tmp_path / "nowhere")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode and "nowhere: no such folder; expected a bundle" in done.stdout + done.stderr

@@ -34,10 +34,10 @@ DIM = 32  # of make_encoder
 @pytest.mark.parametrize(
     ("activation", "form", "backend", "count"),
     [
-        ("gelu", BundleSpec(2, DIM, "float32"), "transformers", 1000),
+        ("gelu", BundleSpec(2, DIM, "float32"), "transformers", 300),
         ("silu", BundleSpec(2, DIM, "float32"), "wasm", 60),
         ("gelu", BundleSpec(2, DIM, "int8"), "wasm", 60),
-        ("gelu", BundleSpec(0, 8, "int8"), "transformers", 1000),
+        ("gelu", BundleSpec(0, 8, "int8"), "transformers", 300),
     ],
     ids=["float32", "float32-silu", "int8", "table"],
 )
