@@ -9,6 +9,7 @@ import contextlib
 import errno
 import io
 import logging
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto
 
-from xsent.backends.openvino import FILES, import_openvino, without_telemetry
+from xsent.backends.openvino import FILES, import_openvino, open_core, without_telemetry
 from xsent.errors import DataError, MissingExtraError, in_one_line, require_extra
 from xsent.tokenizer import Tokenizer
 from xsent_export.graph import INPUT, READOUT, SCORED, WEIGHED, BatchGraph, EncoderGraph
@@ -84,7 +85,7 @@ def write_openvino(
     model = graph.serialized(checkpoint.path, "what OpenVINO reads, at most 2.1")
     samples = [] if precision == "float32" else _samples(checkpoint, sentences)
     try:
-        converted = openvino.Core().read_model(model)
+        converted = open_core(os.getpid()).read_model(model)
         if samples:
             converted = _quantize(converted, samples)
         _name_by_place(converted)

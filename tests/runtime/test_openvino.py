@@ -1,6 +1,7 @@
 """OpenVINO's files and the backend that runs them, with the real openvino."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from trainings import export_command
 
 from xsent import SentenceEncoder
-from xsent.backends.openvino import OpenVinoBackend, import_openvino
+from xsent.backends.openvino import OpenVinoBackend, import_openvino, open_core
 from xsent.bundle import Bundle
 from xsent.errors import BundleError, DataError, MissingExtraError
 from xsent_export.openvino import write_openvino
@@ -44,6 +45,26 @@ def trained_vector(encoder: Encoder, ids: NDArray[np.int64]) -> NDArray[np.float
         return encoder(Tokens(torch.from_numpy(ids), torch.tensor([len(ids)])))[0].numpy()
 
 
+# Opened by one thread and closed by another, as in a server; then a signal comes.
+CLOSED_ELSEWHERE = """
+import signal, sys, threading
+from xsent import SentenceEncoder
+
+signal.signal(signal.SIGINT, lambda *_: print("interrupted"))
+encoders = [SentenceEncoder(sys.argv[1], backend="openvino")]
+thread = threading.Thread(target=encoders.clear)
+thread.start()
+thread.join()
+signal.raise_signal(signal.SIGINT)
+"""
+
+
+def test_a_signal_after_another_thread_closed_an_encoder_is_handled(openvino_bundle: Path) -> None:
+    command = [sys.executable, "-c", CLOSED_ELSEWHERE, str(openvino_bundle)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+
+
 @pytest.fixture(scope="session")
 def checkpoint(mini_checkpoint: Path) -> Checkpoint:
     return load_checkpoint(mini_checkpoint)
@@ -59,7 +80,7 @@ def test_float32_is_the_encoder_at_any_length(
     encoder, form = make_encoder(num_layers=layers, activation=activation), BundleSpec(*shape, "float32")
     checkpoint = load_checkpoint(save_encoder(encoder, tmp_path / "checkpoint"))
     write_openvino(checkpoint, encoder.first(form.num_layers), form, tmp_path, [])
-    run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    run = open_core(os.getpid()).compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     for length in (1, 2, 7, 40, 64):
         ids = np.arange(length) * 7 % encoder.config.vocab_size
         for padding in {0, 64 - length}:  # a negative id is padding
@@ -142,7 +163,7 @@ def test_what_is_missing_is_named(
     monkeypatch.setitem(sys.modules, "nncf", None)
     raises(MissingExtraError, r"nncf is not installed; pip install 'xsent\[export\]'", write, "int8", SENTENCES)
     with monkeypatch.context() as context:
-        context.delattr(openvino, "Core")
+        context.setattr("xsent_export.openvino.open_core", lambda _: object())  # of another version
         raises(MissingExtraError, r"cannot write this encoder .*; pip install -U 'xsent\[export\]'", write, "float32")
     assert not list(tmp_path.iterdir())
     (tmp_path / "model.xml").mkdir()

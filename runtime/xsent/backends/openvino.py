@@ -9,6 +9,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,10 @@ class OpenVinoBackend:
                     f"{bundle.path}: has no {FOLDER}/{name}; create a bundle that has it with "
                     "xsent-export CHECKPOINT OUT --format openvino"
                 )
-        openvino = import_openvino()
+        openvino, core = import_openvino(), open_core(os.getpid())
         self._lengths = prepared_lengths(bundle.max_length)
         self._process = os.getpid()
         try:
-            core = openvino.Core()
             model = core.read_model(path)
             if not model.output("sentence_embedding").partial_shape.compatible(openvino.PartialShape([1, bundle.dim])):
                 raise ValueError(f"its vectors do not have {bundle.dim} numbers")
@@ -102,6 +102,19 @@ def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no 
     except ImportError as error:
         raise MissingExtraError(f"openvino cannot be imported ({error}); pip install 'xsent[{extra}]'") from error
     return openvino
+
+
+@cache
+def open_core(process: int) -> Any:  # noqa: ANN401
+    """OpenVINO's core of this process, kept until the process ends. Raises MissingExtraError if there is no openvino.
+
+    The CPU plugin gives the thread that loads it a stack for signals. If another thread is the last to use the core, it
+    frees that stack while it is in use, and the next Ctrl-C ends the process with a segmentation fault.
+
+    Args:
+        process: The id of this process: after a fork, the child needs a core of its own.
+    """
+    return import_openvino().Core()
 
 
 @contextmanager

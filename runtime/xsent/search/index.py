@@ -30,6 +30,7 @@ _BY_WORDS = 1000  # rows found by words, at most
 # a translation's lead over other near passages (docs/lab/notes.md).
 _WORDS = 0.5
 _REPLACED = 0.05  # seconds that replacing a folder takes: for a moment, no folder has its name
+_TRIES = 6  # to open an index that several processes replace one after the other
 # Fewer than one in a hundred unrelated sentences reach this cosine with six layers: 0.8% (FLORES, 70 lines in each of
 # nine languages). With three layers, more do.
 CLOSE = 0.35
@@ -260,13 +261,13 @@ class SearchIndex:
 
     def _open(self) -> None:
         """Open the index at this path; try again if it is being replaced."""
-        for last in (False, False, True):
+        for left in reversed(range(_TRIES)):
             try:
                 self._open_once()
                 if self._database.path.exists():
                     return
             except (DataError, OSError):
-                if last:
+                if not left:
                     raise
                 time.sleep(_REPLACED)
 
