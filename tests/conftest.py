@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from functools import cache
 from importlib.util import find_spec
 from itertools import chain, combinations, islice
 from pathlib import Path
@@ -26,6 +27,7 @@ from hypothesis import settings
 from offline import offline
 from texts import OURS, multilingual, train_tokenizer
 from toy import toy_pairs
+from typer.main import get_command
 
 from xsent.bundle import Bundle, builtin_path
 from xsent.encoder import SentenceEncoder
@@ -96,6 +98,14 @@ def short_fits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if find_spec("torch"):
             patch.setattr("xsent_train.model.SPACE_STEPS", 40)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_built_once() -> Iterator[None]:
+    """Typer builds all commands of a command line once, not for each that runs in this process: it takes 30 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", cache(get_command))
         yield
 
 

@@ -29,7 +29,7 @@ _BY_WORDS = 1000  # rows found by words, at most
 # Added to the score of a passage that has all words of a query: enough to find it by its words, but hardly more than
 # a translation's lead over other near passages (docs/lab/notes.md).
 _WORDS = 0.5
-_REPLACED = 0.05  # seconds that replacing a folder takes: for a moment, no folder has its name
+_REPLACED = 0.02  # seconds that replacing a folder takes: for a moment, no folder has its name
 _TRIES = 6  # to open an index that several processes replace one after the other
 # Fewer than one in a hundred unrelated sentences reach this cosine with six layers: 0.8% (FLORES, 70 lines in each of
 # nine languages). With three layers, more do.
