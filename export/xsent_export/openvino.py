@@ -9,7 +9,6 @@ import contextlib
 import errno
 import io
 import logging
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,7 +84,7 @@ def write_openvino(
     model = graph.serialized(checkpoint.path, "what OpenVINO reads, at most 2.1")
     samples = [] if precision == "float32" else _samples(checkpoint, sentences)
     try:
-        converted = open_core(os.getpid()).read_model(model)
+        converted = open_core().read_model(model)
         if samples:
             converted = _quantize(converted, samples)
         _name_by_place(converted)

@@ -248,7 +248,7 @@ class Gate:
     metrics: Metrics
     inside: int = 0
     full: bool = False  # from the first refusal until half of the places are free
-    # requests waiting for their client, longest first
+    # Requests waiting for their client, longest first
     waiting: dict[anyio.CancelScope, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

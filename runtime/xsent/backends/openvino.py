@@ -46,7 +46,7 @@ class OpenVinoBackend:
                     f"{bundle.path}: has no {FOLDER}/{name}; create a bundle that has it with "
                     "xsent-export CHECKPOINT OUT --format openvino"
                 )
-        openvino, core = import_openvino(), open_core(os.getpid())
+        openvino, core = import_openvino(), open_core()
         self._lengths = prepared_lengths(bundle.max_length)
         self._process = os.getpid()
         try:
@@ -104,16 +104,17 @@ def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no 
     return openvino
 
 
-@cache
-def open_core(process: int) -> Any:  # noqa: ANN401
-    """OpenVINO's core of this process, kept until the process ends. Raises MissingExtraError if there is no openvino.
+def open_core() -> Any:  # noqa: ANN401
+    """Open OpenVINO once per process, and keep it open. Raises MissingExtraError if openvino is not installed.
 
     The CPU plugin gives the thread that loads it a stack for signals. If another thread is the last to use the core, it
     frees that stack while it is in use, and the next Ctrl-C ends the process with a segmentation fault.
-
-    Args:
-        process: The id of this process: after a fork, the child needs a core of its own.
     """
+    return _core_of(os.getpid())  # a forked process needs a core of its own
+
+
+@cache
+def _core_of(_process: int) -> Any:  # noqa: ANN401
     return import_openvino().Core()
 
 

@@ -354,7 +354,7 @@ def _locked(path: Path, flags: int = os.O_RDONLY) -> Iterator[bool | None]:
         locked: bool | None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # not renamed since it was opened
+            # Not renamed since it was opened
             locked = path.exists() and os.path.samestat(os.fstat(handle), path.stat())
         except BlockingIOError:
             locked = False

@@ -275,7 +275,7 @@ def arrow_to_parquet(stream: Path, file: IO[bytes], note: VectorMeta) -> None:
 class Milestone:
     """How much of an unfinished file is on the disk."""
 
-    # everything that determines its content, except the sentences
+    # Everything that determines its content, except the sentences
     job: Mapping[str, object] = field(default_factory=dict)
     rows: int = 0  # rows on the disk
     bytes: int = 0  # length of the file with these rows
