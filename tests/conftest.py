@@ -14,17 +14,18 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import chain, combinations, islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import sentencepiece
 from commands import Runner
 from hypothesis import settings
 from offline import offline
+from sentencepiece import SentencePieceProcessor
 from texts import OURS, multilingual, train_tokenizer
 from toy import toy_pairs
 from typer.main import get_command
@@ -102,10 +103,17 @@ def short_fits() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def commands_built_once() -> Iterator[None]:
-    """Typer builds all commands of a command line once, not for each that runs in this process: it takes 30 ms."""
+def built_once() -> Iterator[None]:
+    """What tests build hundreds of times is built once: Typer's commands (30 ms), the last tokenizers read (180 ms)."""
+    read = lru_cache(maxsize=4)(lambda path, *_: SentencePieceProcessor(model_file=path))
+
+    def processor(model_file: str) -> SentencePieceProcessor:
+        now = os.stat(model_file)
+        return read(os.path.realpath(model_file), now.st_ino, now.st_size, now.st_mtime_ns)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("typer.main.get_command", cache(get_command))
+        patch.setattr("xsent.tokenizer.sentencepiece", SimpleNamespace(SentencePieceProcessor=processor))
         yield
 
 
@@ -157,7 +165,7 @@ def mini_checkpoint(tmp_path_factory: pytest.TempPathFactory, make_encoder: Make
 def write_mini_checkpoint(folder: Path, make_encoder: MakeEncoder) -> Path:
     texts = {language: sentences(language) for language in PHRASES}
     tokenizer = train_tokenizer(folder, chain.from_iterable(texts.values()), 400, **OURS)
-    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
+    pieces = SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
     validation = folder / "validation.tsv"
     with validation.open("w", encoding="utf-8") as file:
         for language in ("fr", "de"):
@@ -236,7 +244,7 @@ def make_checkpoint(
     tokenizer_of_scripts: Path, make_encoder: MakeEncoder, tmp_path_factory: pytest.TempPathFactory
 ) -> MakeCheckpoint:
     """A function that makes a checkpoint of 2 random layers with this vocabulary."""
-    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer_of_scripts)).get_piece_size()
+    pieces = SentencePieceProcessor(model_file=str(tokenizer_of_scripts)).get_piece_size()
 
     def make(activation: str = "gelu") -> Checkpoint:
         encoder = make_encoder(vocab_size=pieces, activation=activation, norm_eps=1e-12)

@@ -1,25 +1,28 @@
-"""The plots of a report, on a transparent background in colours that are visible on white and on black."""
+"""The plots of a report, on a transparent background in colours that are visible on white and on black.
+
+matplotlib takes a second to import, so it is imported when a plot is drawn: the processes that measure draw none.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps, rcParams
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
 
 from xsent_bench.results import NONE, Axis, Measurement, heading, order
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 USUAL: Mapping[str, Axis] = {"precision": "int8", "backend": "onnx", "threads": 1}
 SCORES = ("xx_en", "sklearn", "similarity")
 TIME = "ms_32_words"
 LEAST_SPAN = 10  # smallest span of a panel in points of a score, so that tenths of a point look small
 GREY = "#808080"
-rcParams.update({"text.color": GREY, "xtick.color": GREY, "ytick.color": GREY, "grid.color": GREY})
-rcParams.update({"axes.edgecolor": GREY, "axes.labelcolor": GREY, "axes.titlesize": 10, "savefig.transparent": True})
+COLOURED = ("text.color", "xtick.color", "ytick.color", "grid.color", "axes.edgecolor", "axes.labelcolor")
+STYLE: Mapping[Any, object] = {**dict.fromkeys(COLOURED, GREY), "axes.titlesize": 10, "savefig.transparent": True}
 
 Measured = Sequence[Measurement]
 Series = list[tuple[float, float]]
@@ -31,7 +34,7 @@ class Plot:
 
     name: str  # of its file, without the suffix
     title: str
-    figure: Figure
+    figure: "Figure"
 
 
 def latency_by_layers(measured: Measured) -> Plot | None:
@@ -56,7 +59,7 @@ def throughput_by_length(measured: Measured) -> Plot | None:
     series = {f"{n}": _series(rows, "tokens", "sentences_per_second", layers=n) for n in _values(rows, "layers")}
     labels = "tokens of a sentence", "sentences per second", "layers"
     axes = _draw(series, "o-", labels, xscale="log", yscale="log", xticks=lengths, xticklabels=lengths)
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks([], minor=True)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     return _titled("throughput-by-length", f"Sentences per second by length ({alike})", axes)
 
@@ -78,13 +81,15 @@ def memory_by_layers(measured: Measured) -> Plot | None:
 
 def quality_by_time(measured: Measured) -> Plot | None:
     """Scores of systems against milliseconds: a panel for each score, a line through the depths of a bundle."""
+    from matplotlib.ticker import LogLocator
+
     scores = [score for score in SCORES if any(score in m.figures for m in measured)]
     if not scores:
         return None
     systems = dict[Axis, list[Measurement]]()  # each with its depths
     for m in (m for m in measured if any(score in m.figures for score in scores)):
         systems.setdefault(m.axes["system"], []).append(m)
-    figure = Figure(figsize=(3.1 * len(scores) + 2.4, 3.6), layout="constrained")
+    figure = _figure(3.1 * len(scores) + 2.4, 3.6)
     panels = figure.subplots(1, len(scores), squeeze=False)[0]
     for axes, score in zip(panels, scores, strict=True):
         for (name, depths), marker in zip(systems.items(), cycle("osD^vP*X")):
@@ -98,16 +103,27 @@ def quality_by_time(measured: Measured) -> Plot | None:
         axes.set_ylim(min(low, middle - LEAST_SPAN / 2) - 1, max(high, middle + LEAST_SPAN / 2))
         axes.set(xscale="log", xlabel="milliseconds, 32 words", title=heading(score))
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))  # more labels would overlap
-        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xticks([], minor=True)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.grid(alpha=0.3)
     panels[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     return _titled("quality-by-milliseconds", "Quality against time, layers at the points", panels[0])
 
 
-def _draw(series: Mapping[str, Series], style: str, labels: tuple[str, str, str], **settings: Any) -> Axes:  # noqa: ANN401
+def _figure(width: float, height: float) -> "Figure":
+    """An empty figure, in inches, in our style."""
+    from matplotlib import rcParams
+    from matplotlib.figure import Figure
+
+    rcParams.update(STYLE)
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _draw(series: Mapping[str, Series], style: str, labels: tuple[str, str, str], **settings: Any) -> "Axes":  # noqa: ANN401
     """Lines from dark to light; the labels are for x, y and the legend."""
-    axes = Figure(figsize=(7, 4.2), layout="constrained").subplots()
+    from matplotlib import colormaps
+
+    axes = _figure(7, 4.2).subplots()
     axes.grid(alpha=0.3)
     colours = colormaps["viridis"](np.linspace(0.2, 0.85, len(series))).tolist()
     for (name, points), colour in zip(series.items(), colours, strict=True):
@@ -140,9 +156,8 @@ def _series(rows: Measured, x: str, figure: str, **axes: Axis) -> Series:
     return sorted((float(m.axes[x]), m.figures[figure]) for m in rows if m.has(**axes))
 
 
-def _titled(name: str, title: str, axes: Axes) -> Plot:
+def _titled(name: str, title: str, axes: "Axes") -> Plot:
     """The drawing under its title."""
-    figure = axes.get_figure()
-    assert isinstance(figure, Figure)
+    figure: Any = axes.get_figure()
     figure.suptitle(title, fontsize=11)
     return Plot(name, title, figure)

@@ -24,7 +24,7 @@ from xsent_apps.notes.read import READERS, read_passages
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 
-FEW, MANY = 5_000, 20_000
+FEW, MANY = 2_500, 10_000
 MOST_RATIO = 6  # 4 in linear time, 16 in quadratic
 LEAST_SECONDS = 0.005  # less is noise
 MOST_SECONDS = 10  # for many
