@@ -5,9 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from lazy import needs
 
-pytestmark = needs("ray", "pyarrow")
+pytestmark = [pytest.mark.integration, needs("ray", "pyarrow")]
 
 
 def test_the_example_on_ray(tmp_path: Path, mini_bundle: Path) -> None:

@@ -20,6 +20,7 @@ from pages import blocks
 
 from xsent import SentenceEncoder
 
+pytestmark = pytest.mark.integration
 TEXTS = ["The cat needs food.", "The meeting is on Friday.", "Pay the rent before the first."]
 CODE = {
     re.findall(r"^(?:import|from) (\w+)", block.text)[0]: block.text for block in blocks("docs/all-minilm.md", "python")

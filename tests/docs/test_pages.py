@@ -47,6 +47,8 @@ NOT_RUN_PYTHON = {
     "mteb.get_tasks(": "downloads",
     "spark.read": "needs a cluster",
 }
+# Pages that use large programs of other people.
+OF_OTHERS = ("docs/integrations.md", "docs/scaling.md")
 # Files that the pages expect; the folder is the reader's home too.
 FILES = {
     "news.en": "".join(f"{' '.join(sentences('en')[row : row + 4])}\n" for row in range(0, 32, 4)),
@@ -129,7 +131,14 @@ def script(page: str, port: str) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "sh", "python"))])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.integration] if page in OF_OTHERS else [])
+        for page in PAGES
+        if any(blocks(page, "sh", "python"))
+    ],
+)
 def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
