@@ -34,8 +34,7 @@ def readout_as_layer(encoder: Encoder, large: float) -> Encoder:
     layer = _layer(encoder, large)
     state = {name: weight for name, weight in encoder.state_dict().items() if not name.startswith("readouts.")}
     state |= {f"layers.{last}.{name}": torch.from_numpy(weight).float() for name, weight in layer.items()}
-    with torch.device("meta"):
-        grown = Encoder(replace(config, num_layers=last + 1, depths=()))
+    grown = Encoder.empty(replace(config, num_layers=last + 1, depths=()))
     grown.load_state_dict(state, assign=True)
     return grown.eval()
 

@@ -1,6 +1,9 @@
 """The encoder: what it starts as, what its vectors do and do not depend on, and what attends side by side."""
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -124,6 +127,13 @@ def test_the_encoder_inside_has_the_states_of_the_whole(make_encoder: MakeEncode
     assert table.table.weight.data_ptr() == encoder.table.weight.data_ptr()  # shared, not copied
     with pytest.raises(ValueError, match="num_layers = 3 must be at most 2"):
         encoder.first(3)
+
+
+def test_an_encoder_is_loaded_without_torch_s_compiler(deep_checkpoint: Path) -> None:
+    """It would take two seconds of every command that opens a checkpoint."""
+    code = "import sys; from pathlib import Path; from xsent_train.checkpoint import load_checkpoint"
+    code += "; load_checkpoint(Path(sys.argv[1])); assert 'torch._dynamo' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code, deep_checkpoint], check=True)
 
 
 def test_a_matrix_into_another_space_is_made_for_search(

@@ -101,8 +101,7 @@ class Checkpoint:
         state = {name.removeprefix(prefix): w.float() for name, w in self.weights.items() if name.startswith(prefix)}
         if layers > len(state):
             raise ValueError(f"{layers} layers cannot be in {len(state)} weights")
-        with torch.device("meta"):  # allocates nothing, even for a damaged shape
-            encoder = Encoder(self.config)
+        encoder = Encoder.empty(self.config)  # allocates nothing, even for a damaged shape
         encoder.load_state_dict(state, assign=True)
         return encoder.eval() if num_layers is None else encoder.eval().first(num_layers)
 

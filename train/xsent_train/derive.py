@@ -168,8 +168,7 @@ class BundleWeights:
 
     def state(self) -> Iterator[tuple[str, Tensor]]:
         """The weights by their names in the encoder. Raises LookupError or ValueError if they do not fit it."""
-        with torch.device("meta"):  # only names and shapes
-            expected = Encoder(self.config).state_dict()
+        expected = Encoder.empty(self.config).state_dict()  # only names and shapes
         for name, weight in expected.items():
             values = self.read(name)
             if values.shape != weight.shape or not np.isfinite(values).all():

@@ -17,10 +17,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from xsent_train.losses import contrastive_distil, distil
 from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, packing, to_tokens
@@ -158,8 +160,9 @@ class Readout(nn.Linear):
     def __init__(self, dim: int) -> None:
         super().__init__(dim, dim)
         self.register_buffer("query", torch.zeros(dim))
-        nn.init.eye_(self.weight)
-        nn.init.zeros_(self.bias)
+        for weight in (self.weight, self.bias):
+            nn.init.zeros_(weight)
+        self.weight.data.diagonal().fill_(1)  # torch.eye would import the compiler on the meta device
 
     def weighted_mean(self, states: Tensor, tokens: Tokens) -> Tensor:
         """The mean over the tokens of each sentence, in float32: [N, D] to [B, D]."""
@@ -175,6 +178,21 @@ class Readout(nn.Linear):
             )
             count = weights.new_zeros(len(largest)).index_add_(0, tokens.sentence, weights)
             return total / count[:, None]
+
+
+class _WithoutNumbers(TorchFunctionMode):
+    """Skips random numbers for modules on the meta device, for which torch would import its compiler: two seconds."""
+
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: object,
+        arguments: tuple[Any, ...] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
+        if getattr(function, "__module__", None) == "torch.nn.init":
+            return options["tensor"] if options else arguments[0]
+        return function(*arguments, **(options or {}))
 
 
 class Encoder(nn.Module):
@@ -252,6 +270,12 @@ class Encoder(nn.Module):
             states.append(layer(states[-1], layout.groups))
         return states if layout.back is None else [x.index_select(0, layout.back) for x in states]
 
+    @classmethod
+    def empty(cls, config: ModelConfig) -> "Encoder":
+        """An encoder without numbers, which allocates nothing; give it weights by `load_state_dict(assign=True)`."""
+        with torch.device("meta"), _WithoutNumbers():
+            return cls(config)
+
     def first(self, num_layers: int) -> "Encoder":
         """An encoder of the first `num_layers` layers, which shares the weights of this one."""
         if num_layers > self.config.num_layers:
@@ -261,8 +285,7 @@ class Encoder(nn.Module):
         if (depths := self.config.depths) and num_layers not in depths:
             raise ValueError(f"num_layers = {num_layers} has no readout; there are {', '.join(map(str, depths))}")
         depths = tuple(depth for depth in depths if depth <= num_layers)
-        with torch.device("meta"):
-            encoder = Encoder(replace(self.config, num_layers=num_layers, depths=depths))
+        encoder = Encoder.empty(replace(self.config, num_layers=num_layers, depths=depths))
         state = self.state_dict()
         encoder.load_state_dict({name: state[name] for name in encoder.state_dict()}, assign=True)
         return encoder.train(self.training)
