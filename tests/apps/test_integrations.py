@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from xsent import FingerprintError, LongSentenceWarning, SentenceEncoder, nearest
 from xsent.bundle import builtin_path
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 XsentEmbeddingFunction = Lazy("xsent_apps.chroma:XsentEmbeddingFunction")
 XsentEmbeddings = Lazy("xsent_apps.langchain:XsentEmbeddings")
 XsentEmbedding = Lazy("xsent_apps.llamaindex:XsentEmbedding")

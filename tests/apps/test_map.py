@@ -96,6 +96,7 @@ def test_the_command_colours_by_columns(tmp_path: Path, capsys: pytest.CaptureFi
     assert data["texts"][1] == "Un chat dort." and data["colourings"]["language"] == [["en", "fr"], [0, 1, 0]]
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_the_page_in_a_browser_without_a_network(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
     made().save(tmp_path / "map.html")

@@ -16,7 +16,7 @@ from xsent import SearchIndex, SentenceEncoder, build_index
 from xsent_apps.notes.passages import passages
 from xsent_apps.web.site import STATIC
 
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.slow, needs_chromium]
 __all__ = ["address", "browser"]
 
 # A second model beside the page's own, since the page hands out none.

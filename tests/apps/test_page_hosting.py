@@ -12,7 +12,7 @@ from browsing import browser, complaints_of, expect, listening, needs_chromium, 
 
 from xsent_apps.web.site import Site
 
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.slow, needs_chromium]
 __all__ = ["browser"]
 
 

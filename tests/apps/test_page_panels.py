@@ -17,7 +17,7 @@ from xsent import LinearClassifier
 from xsent_apps.web.server import open_site
 from xsent_apps.web.site import Site
 
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.slow, needs_chromium]
 __all__ = ["address", "browser"]
 
 AXE = Path(os.environ.get("XSENT_NODE_MODULES", "node_modules"), "axe-core", "axe.min.js")

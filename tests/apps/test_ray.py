@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lazy import needs
 
-pytestmark = [pytest.mark.integration, needs("ray", "pyarrow")]
+pytestmark = [pytest.mark.slow, needs("ray", "pyarrow")]
 
 
 def test_the_example_on_ray(tmp_path: Path, mini_bundle: Path) -> None:

@@ -8,7 +8,7 @@ from lazy import Lazy, needs
 
 from xsent import DataError, FingerprintError, SentenceEncoder
 
-pytestmark = [pytest.mark.integration, needs("lancedb", "pyarrow")]
+pytestmark = [pytest.mark.slow, needs("lancedb", "pyarrow")]
 EXAMPLE = "xsent_apps.examples.vector_database"
 VectorDatabase, fill = Lazy(f"{EXAMPLE}:VectorDatabase"), Lazy(f"{EXAMPLE}:fill")
 pa, pq = Lazy("pyarrow"), Lazy("pyarrow.parquet")

@@ -28,6 +28,7 @@ from ablation import (
 from xsent.errors import DataError, XsentError
 from xsent_train.trainer import Trainer
 
+pytestmark = pytest.mark.slow
 ROWS = ("table", "layers-2", "prefixes", "layer-prefixes")  # of matryoshka, with the encoders inside them
 
 

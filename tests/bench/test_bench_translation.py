@@ -18,6 +18,7 @@ from xsent_train.checkpoint import load_checkpoint
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.tokens import FIRST, LAST, UNK, to_tokens
 
+pytestmark = pytest.mark.slow
 SHAPE = {"dim": 32, "num_heads": 2, "ffn_dim": 48, "max_length": 24}
 RECIPE = """
 name = "toy"

@@ -20,7 +20,7 @@ from pages import blocks
 
 from xsent import SentenceEncoder
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 TEXTS = ["The cat needs food.", "The meeting is on Friday.", "Pay the rent before the first."]
 CODE = {
     re.findall(r"^(?:import|from) (\w+)", block.text)[0]: block.text for block in blocks("docs/all-minilm.md", "python")

@@ -47,7 +47,7 @@ NOT_RUN_PYTHON = {
     "mteb.get_tasks(": "downloads",
     "spark.read": "needs a cluster",
 }
-# Pages that use large programs of other people.
+# Pages that use large libraries of other people.
 OF_OTHERS = ("docs/integrations.md", "docs/scaling.md")
 # Files that the pages expect; the folder is the reader's home too.
 FILES = {
@@ -134,7 +134,7 @@ def script(page: str, port: str) -> list[str]:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=[pytest.mark.integration] if page in OF_OTHERS else [])
+        pytest.param(page, marks=[pytest.mark.slow] if page in OF_OTHERS else [])
         for page in PAGES
         if any(blocks(page, "sh", "python"))
     ],
@@ -181,6 +181,7 @@ def test_the_function_for_spark_gives_the_vectors_of_the_local_path() -> None:
     assert np.array_equal(np.array(found["vector"].to_pylist(), np.float32), expected)
 
 
+@pytest.mark.slow
 def test_the_site_has_every_page_and_name_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     """It builds without a warning: links and anchors exist."""
     pytest.importorskip("myst_parser", reason="the site needs the extra docs")

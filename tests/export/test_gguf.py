@@ -104,6 +104,7 @@ def built_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return export(builtin_path(), tmp_path_factory.mktemp("gguf") / "out", ExportOptions("gguf")).path
 
 
+@pytest.mark.slow
 def test_the_built_in_model_is_small_and_has_its_length(built_in: Path) -> None:
     [file] = built_in.glob("*.gguf")
     assert 28e6 < file.stat().st_size < 28.5e6

@@ -21,7 +21,7 @@ from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.model import ModelConfig
 from xsent_train.teacher.bert import open_sentence_transformer
 
-pytestmark = needs("sentence_transformers")
+pytestmark = [pytest.mark.slow, needs("sentence_transformers")]
 sentence_transformers, transformers = Lazy("sentence_transformers"), Lazy("transformers")
 DIM = 32  # of make_encoder
 STATIC = ModelConfig(900, 32, 0, 4, max_length=50)

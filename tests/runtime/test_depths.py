@@ -196,6 +196,7 @@ def test_openvino_has_all_layers_alone(deep_checkpoint: Path, tmp_path: Path) ->
         SentenceEncoder(bundle, layers=1, backend="openvino")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("depth", "dim", "weighs", "atol"),  # a layer leaves out the direction in which a readout says least
     [(0, 32, True, 2e-3), (1, 32, False, 1e-5), (2, 32, True, 2e-3), (2, 16, False, 1e-5)],
