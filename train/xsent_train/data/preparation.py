@@ -141,14 +141,14 @@ def prepare(
         if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
             made_for.unlink(missing_ok=True)
             if vocabulary is not None:
-                with atomic_file(tokenizer) as copy:
-                    copy.write(vocabulary.read_bytes())
+                model = vocabulary.read_bytes()
             else:
                 logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
                 text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
-                train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
-            with atomic_file(made_for) as file:
-                file.write(key.encode())
+                model = train_vocabulary(text, size=recipe.vocabulary.size, threads=threads)
+            for path, content in ((tokenizer, model), (made_for, key.encode())):
+                with atomic_file(path) as file:
+                    file.write(content)
         logger.info("tokenising %d pairs", survey.counts.total())
         return pairs
 
