@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from xsent.errors import DataError
-from xsent.files.atomic import as_data_error, atomic_file
+from xsent.files.atomic import as_data_error, atomic_file, sweep
+from xsent_train.checkpoint import read_about
 from xsent_train.data.corpus import ENGLISH, Corpus, L, Pair, write_pairs
 from xsent_train.data.sampling import Cell, cell_shares
-from xsent_train.data.store import Store
+from xsent_train.data.store import ABOUT, Store
 from xsent_train.data.vocabulary import sample_text, train_vocabulary
 from xsent_train.recipe import Basics, CorpusConfig
 
@@ -116,19 +117,31 @@ class CorpusSurvey:
 
 
 def prepare(
-    recipe: Basics, files: Sequence[Path], run: Path, *, threads: int, vocabulary: Path | None = None
+    recipe: Basics,
+    files: Sequence[Path],
+    folder: Path,
+    *,
+    threads: int,
+    vocabulary: Path | None = None,
+    run: Path | None = None,
 ) -> Prepared:
-    """Build vocabulary, validation pairs and store if they are missing or out of date.
+    """Build vocabulary, validation pairs and store in a folder if they are missing or out of date.
 
-    A given SentencePiece model is used unchanged; else one is trained. Raises DataError if a file is missing, or has no
-    pair to train or to validate on.
+    A given SentencePiece model is used unchanged; else one is trained. `run` is the training that will use the data:
+    its checkpoints must be of the same data, and in a folder that it shares with other runs, nothing is replaced.
+    Raises DataError if the run or the folder belongs to other data, or if a file is missing, or has no pair to train
+    or to validate on.
     """
     key = preparation_key(recipe, files, vocabulary)
-    tokenizer, validation = run / "sentencepiece.model", run / "validation.tsv"
+    if run is not None:
+        refuse_other_data(run, key)
+    tokenizer, validation, store = folder / "sentencepiece.model", folder / "validation.tsv", folder / "store"
 
     def split() -> TrainingPairs:
         """Write the held-out pairs and the vocabulary; returns the pairs to train on."""
-        run.mkdir(parents=True, exist_ok=True)
+        if run not in (None, folder) and (store / ABOUT).exists():
+            raise DataError(f"{folder} was prepared for another corpus, vocabulary or languages; name another folder")
+        folder.mkdir(parents=True, exist_ok=True)
         pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
         logger.info("reading %s", ", ".join(str(file) for file in files))
         survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
@@ -137,7 +150,7 @@ def prepare(
         write_pairs(validation, held_out)
         found = Counter(pair.language for pair in held_out)
         logger.info("held out: %s", ", ".join(f"{language} {count:,}" for language, count in found.items()))
-        made_for = run / "sentencepiece.key"
+        made_for = folder / "sentencepiece.key"
         if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
             made_for.unlink(missing_ok=True)
             if vocabulary is not None:
@@ -152,10 +165,17 @@ def prepare(
         logger.info("tokenising %d pairs", survey.counts.total())
         return pairs
 
-    store = Store.open_or_build(
-        run / "store", key, split, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads
-    )
-    return Prepared(tokenizer, validation, store)
+    pairs = Store.open_or_build(store, key, split, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads)
+    return Prepared(tokenizer, validation, pairs)
+
+
+def refuse_other_data(run: Path, key: str) -> None:
+    """Clean up after killed runs. Raises DataError if the run has checkpoints from other data."""
+    sweep(run)
+    sweep(run / "checkpoints")
+    for folder in sorted(run.glob("checkpoints/*")):
+        if read_about(folder).get("preparation_key") != key:
+            raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
 
 
 def prepare_other(

@@ -201,12 +201,11 @@ def tokenise(processor: spm.SentencePieceProcessor, pairs: list[L], threads: int
     return list(compress(pairs, whole)), [sentence for side in compress(sides, whole) for sentence in side]
 
 
-def kept_pairs(pairs: Iterable[L], tokenizer: Path) -> Iterator[L]:
+def kept_pairs(pairs: Iterable[L], processor: spm.SentencePieceProcessor) -> Iterator[L]:
     """Yields the pairs that the store keeps, in its order, as its tokenizer decides, see `tokenise`.
 
     Only sides without any visible ASCII character are tokenised, to check whether any pieces are left.
     """
-    processor = open_tokenizer(tokenizer)
     for pair in pairs:
         if all(VISIBLE.search(text) or processor.encode(text) for text in filter(None, pair.texts)):
             yield pair

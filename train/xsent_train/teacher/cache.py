@@ -120,12 +120,13 @@ def teacher_vectors(
     """A teacher's vectors of pairs of a store: read from disk, or computed if missing, in constant memory.
 
     `pairs`, see `kept_pairs`, are read as far as needed, if at all; `needed` are the numbers of those that will be
-    drawn, each once [n]. Each teacher has its own cache in the folder, for the store with this `key`. Raises DataError
+    drawn [n]. Each teacher has its own cache in the folder, for the store with this `key`. Raises DataError
     if the cache is damaged or of another store, or if there are fewer pairs than the store has.
     """
     about = {"teacher": teacher.identity, "store": key, "side": "english"}
     vectors = TeacherVectors(folder / f"teacher-{teacher.identity}", dim=teacher.dim, about=about)
-    missing = vectors.missing(np.unique(needed))
+    needed = np.unique(needed)
+    missing = vectors.missing(needed)
     if not len(missing):
         return vectors
     known = len(needed) - len(missing)
