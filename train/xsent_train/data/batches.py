@@ -21,10 +21,10 @@ from torch.utils.data import DataLoader
 from xsent.files.atomic import atomic_file
 from xsent.progress import Progress
 from xsent_train.data.augmentation import Spellings, Swaps
-from xsent_train.data.corpus import Corpus, Pair, without_translation
+from xsent_train.data.corpus import Pair, without_translation
 from xsent_train.data.masking import MaskedPairs, hide
 from xsent_train.data.passages import Asked, PassageBatches, Passages, queries
-from xsent_train.data.preparation import TrainingPairs, prepare, prepare_other
+from xsent_train.data.preparation import prepare, prepare_other
 from xsent_train.data.sampling import cell_shares, evenly, reweigh, shuffled, window_rows
 from xsent_train.data.scored import ScoredBatch, ScoredBatches, ScoredPairs, sentences
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
@@ -228,13 +228,12 @@ class TrainingData:
         run.mkdir(parents=True, exist_ok=True)  # the prepared data may be elsewhere
         corpus = recipe.corpus
         self.store = store = self.prepared.store
-        self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
-        self._scored = ScoredPairs(scored, self._pairs.corpus.languages)
-        self._passages = Passages(passages, self._pairs.corpus.languages)
+        self._scored = ScoredPairs(scored, frozenset(recipe.languages))
+        self._passages = Passages(passages, frozenset(recipe.languages))
         make = partial(prepare_other, recipe=recipe, tokenizer=self.prepared.tokenizer, threads=threads)
         with fabric.rank_zero_first():
-            self.scored = make(ScoredPairs, scored, folder=self._folder / "scored") if scored else None
-            self.passages = make(Passages, passages, folder=self._folder / "passages") if passages else None
+            self.scored = make(self._scored, scored, folder=self._folder / "scored") if scored else None
+            self.passages = make(self._passages, passages, folder=self._folder / "passages") if passages else None
         self.processor = open_tokenizer(self.prepared.tokenizer)
         self.maskable = torch.from_numpy(maskable_pieces(self.processor))  # which pieces may be hidden [V]
         if corpus.most:
@@ -264,7 +263,7 @@ class TrainingData:
             vectors = self._vectors(teacher, self._kept(), draw.drawn(), "", self.store)
         with self._fabric.rank_zero_first():
             clusters = self._clusters(number, stage, encoder, resumed=resumed)
-        swaps = Swaps(table, self.processor) if stage.swapped and table is not None else None
+        swaps = Swaps(table, self.processor, self.maskable.numpy()) if stage.swapped and table is not None else None
         spellings = Spellings(self.processor, stage.respelled, stage.max_tokens) if stage.respelled else None
         taught = teacher if stage.objectives.distil else None
         scored = self._scored_batches(number, stage, taught)
@@ -333,7 +332,7 @@ class TrainingData:
         return np.concatenate(found)
 
     def _kept(self) -> Iterator[Pair]:
-        return kept_pairs(self._pairs, self.processor)
+        return kept_pairs(self.prepared.pairs, self.processor)
 
     def draw(self, number: int, stage: StageConfig) -> Batches:
         """The batches of a stage, without teacher, clusters, swapped words and other spellings."""

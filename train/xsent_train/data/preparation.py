@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -31,15 +31,6 @@ EDGE = 1 << 20  # bytes at either end of a file that distinguish it from others 
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """What preparation leaves in a run's folder."""
-
-    tokenizer: Path  # a SentencePiece model
-    validation: Path  # held-out pairs, in the layout of a corpus
-    store: Store  # tokenised training pairs
-
-
-@dataclass(frozen=True)
 class TrainingPairs:
     """The pairs of a corpus that are not held out; the split is a hash of the English side."""
 
@@ -53,6 +44,16 @@ class TrainingPairs:
 
     def __iter__(self) -> Iterator[Pair]:
         return (pair for pair in self.corpus if not self.held_out(pair))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The data of a training: the pairs as text, and what preparation leaves in a folder."""
+
+    pairs: TrainingPairs
+    tokenizer: Path  # a SentencePiece model
+    validation: Path  # held-out pairs, in the layout of a corpus
+    store: Store  # tokenised training pairs
 
 
 class Sample(Generic[T]):
@@ -104,6 +105,7 @@ class CorpusSurvey:
 
     def validation(self, languages: Sequence[str], shares: dict[Cell, float]) -> Iterator[Pair]:
         """Up to `limit` held-out pairs per language, sources as in training. Raises DataError if there are too few."""
+        sizes: list[str] = []
         for language in languages:
             cells = [cell for cell in sorted(self._held_out.keys() & shares.keys()) if cell[1] == language]
             total = sum(share for cell, share in shares.items() if cell[1] == language)
@@ -113,7 +115,9 @@ class CorpusSurvey:
                 raise DataError(
                     f"{len(found)} held-out pairs in {language!r}, too few; add text or increase validation_share"
                 )
+            sizes.append(f"{language} {len(found):,}")
             yield from found
+        logger.info("held out: %s", ", ".join(sizes))
 
 
 def prepare(
@@ -135,21 +139,18 @@ def prepare(
     key = preparation_key(recipe, files, vocabulary)
     if run is not None:
         refuse_other_data(run, key)
-    tokenizer, validation, store = folder / "sentencepiece.model", folder / "validation.tsv", folder / "store"
+    pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
+    tokenizer, validation = folder / "sentencepiece.model", folder / "validation.tsv"
 
     def split() -> TrainingPairs:
         """Write the held-out pairs and the vocabulary; returns the pairs to train on."""
-        if run not in (None, folder) and (store / ABOUT).exists():
+        if run not in (None, folder) and (folder / "store" / ABOUT).exists():
             raise DataError(f"{folder} was prepared for another corpus, vocabulary or languages; name another folder")
         folder.mkdir(parents=True, exist_ok=True)
-        pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
         logger.info("reading %s", ", ".join(str(file) for file in files))
         survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
         shares = survey.shares(recipe.corpus)
-        held_out = list(survey.validation(recipe.languages, shares))
-        write_pairs(validation, held_out)
-        found = Counter(pair.language for pair in held_out)
-        logger.info("held out: %s", ", ".join(f"{language} {count:,}" for language, count in found.items()))
+        write_pairs(validation, survey.validation(recipe.languages, shares))
         made_for = folder / "sentencepiece.key"
         if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
             made_for.unlink(missing_ok=True)
@@ -159,14 +160,17 @@ def prepare(
                 logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
                 text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
                 model = train_vocabulary(text, size=recipe.vocabulary.size, threads=threads)
-            for path, content in ((tokenizer, model), (made_for, key.encode())):
-                with atomic_file(path) as file:
-                    file.write(content)
+            with atomic_file(tokenizer) as file:
+                file.write(model)
+            with atomic_file(made_for) as file:
+                file.write(key.encode())
         logger.info("tokenising %d pairs", survey.counts.total())
         return pairs
 
-    pairs = Store.open_or_build(store, key, split, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads)
-    return Prepared(tokenizer, validation, pairs)
+    store = Store.open_or_build(
+        folder / "store", key, split, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads
+    )
+    return Prepared(pairs, tokenizer, validation, store)
 
 
 def refuse_other_data(run: Path, key: str) -> None:
@@ -179,23 +183,17 @@ def refuse_other_data(run: Path, key: str) -> None:
 
 
 def prepare_other(
-    text: Callable[[Sequence[Path], frozenset[str]], Iterable[L]],
-    files: Sequence[Path],
-    recipe: Basics,
-    folder: Path,
-    *,
-    tokenizer: Path,
-    threads: int,
+    text: Iterable[L], files: Sequence[Path], recipe: Basics, folder: Path, *, tokenizer: Path, threads: int
 ) -> Store:
-    """The store for files of text other than pairs, built if it is missing or out of date.
+    """The store for text other than pairs, from these files, built if it is missing or out of date.
 
-    `text` reads such files in some languages. Raises DataError if a file is missing or has no line of that kind.
+    Raises DataError if a file is missing or has no line of that kind.
     """
     key = files_key([recipe.languages, recipe.max_length, hashlib.sha256(tokenizer.read_bytes()).hexdigest()], files)
 
     def read() -> Iterable[L]:
         logger.info("reading %s", ", ".join(str(file) for file in files))
-        return text(files, frozenset(recipe.languages))
+        return text
 
     return Store.open_or_build(folder, key, read, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads)
 
