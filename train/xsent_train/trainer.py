@@ -96,7 +96,7 @@ class Trainer:
         if (joined := self.teachers.joined) is not None:
             with self.fabric.rank_zero_first():
                 key = f"{self.data.store.key} {sorted(recipe.corpus.most.items())}"
-                joined.prepare(self.data.teacher_folder, key, lambda: list(self.data.text(self.data.sample(AXES_FROM))))
+                joined.prepare(self.data.teacher_folder, key, partial(self.data.text, AXES_FROM))
 
     def train(self, on_step: Callable[[], None] = lambda: None) -> Path:
         """Train all unfinished stages; returns the checkpoint of the last one. `on_step` is called after every step.
@@ -115,7 +115,10 @@ class Trainer:
         return previous.path
 
     def _last_checkpoint(self, number: int) -> Checkpoint | None:
-        """The only checkpoint of a stage, its last one. Raises DataError if it was trained with other settings."""
+        """The last checkpoint of a stage; older ones, which a killed run did not remove, are removed now.
+
+        Raises DataError if it was trained with other settings.
+        """
         recipe, origin = self._recipe_until(number), self._origin(number)
         folders = stage_folders(self.run_folder, recipe.stages[-1].name)
         if not folders:
@@ -128,7 +131,7 @@ class Trainer:
         if changed := ", ".join(filter(None, changes)):
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
         for older in folders[:-1] if self.fabric.is_global_zero else ():
-            remove_folder(older)  # the run was killed before it did
+            remove_folder(older)
         return checkpoint
 
     def _recipe_until(self, number: int) -> Recipe:
@@ -283,8 +286,8 @@ class Trainer:
 
     @cached_property
     def _sampled(self) -> list[Pair]:
-        """The text of the pairs that matrices are fitted on; takes one pass over the corpus."""
-        return list(self.data.text(self.data.sample(SAMPLED)))
+        """The text of the pairs that matrices are fitted on."""
+        return self.data.text(SAMPLED)
 
     def _save(
         self,

@@ -312,14 +312,14 @@ class TrainingData:
         with self._fabric.rank_zero_first():
             return teacher_vectors(teacher, pairs, needed, self.teacher_folder / kind, key=store.key)
 
-    def text(self, numbers: NDArray[np.int64]) -> Iterator[Pair]:
-        """The text of the pairs of the store with these sorted numbers; stops reading the corpus after the last."""
-        return chosen_pairs(self._kept(), numbers)
-
     def sample(self, count: int) -> NDArray[np.int64]:
         """About `count` of the pairs that are ever drawn, evenly spaced, in order."""
         store = self.store
         return np.sort(store.pairs(evenly(int(store.cell_starts[-1]), count)))
+
+    def text(self, count: int) -> list[Pair]:
+        """The text of the pairs of `sample`; takes one pass over the corpus."""
+        return list(chosen_pairs(self._kept(), self.sample(count)))
 
     def translations(self, count: int) -> NDArray[np.int64]:
         """At most `count` pairs of each language, evenly spaced among those that are ever drawn."""

@@ -146,7 +146,7 @@ class Store:
 
 
 def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, max_length: int, threads: int) -> None:
-    """Tokenise pairs into a store, in constant memory; it replaces the folder, and appears when it is complete.
+    """Tokenise pairs into a store, in constant memory. It replaces an older one, and appears when it is complete.
 
     `key` is the identity of corpus, vocabulary and settings, by which a later run checks whether the store still fits.
     Sentences are cut at `max_length` tokens, and their number is logged.
