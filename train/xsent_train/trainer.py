@@ -96,7 +96,7 @@ class Trainer:
         if (joined := self.teachers.joined) is not None:
             with self.fabric.rank_zero_first():
                 key = f"{self.data.store.key} {sorted(recipe.corpus.most.items())}"
-                joined.prepare(self.data.teacher_folder, key, partial(self.data.text, AXES_FROM))
+                joined.prepare(self.data.teacher_folder, key, lambda: self.data.text(AXES_FROM))
 
     def train(self, on_step: Callable[[], None] = lambda: None) -> Path:
         """Train all unfinished stages; returns the checkpoint of the last one. `on_step` is called after every step.
