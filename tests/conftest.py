@@ -258,7 +258,7 @@ def make_checkpoint(
 def toy_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vocabulary of 360 pieces of the toy corpus."""
     path = tmp_path_factory.mktemp("vocabulary") / "sentencepiece.model"
-    train_vocabulary((text for pair in toy_pairs(600) for text in pair[2:]), path, size=360, threads=1)
+    path.write_bytes(train_vocabulary((text for pair in toy_pairs(600) for text in pair[2:]), size=360, threads=1))
     return path
 
 

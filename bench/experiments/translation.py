@@ -42,7 +42,7 @@ from xsent_train.checkpoint import (
 )
 from xsent_train.data.batches import Batch, TrainingData
 from xsent_train.data.corpus import chunks
-from xsent_train.derive import identify
+from xsent_train.derive import identify, open_start
 from xsent_train.devices import keep_freed_memory, launch, precision
 from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
 from xsent_train.objectives import Align, Objectives
@@ -51,7 +51,7 @@ from xsent_train.requirements import differences
 from xsent_train.stage_loop import interruption, schedule
 from xsent_train.teacher.bert import piece_counts
 from xsent_train.tokens import FIRST, FRAME, LAST, UNK, Tokens, group_of, to_tokens
-from xsent_train.trainer import facts_of, open_start
+from xsent_train.trainer import facts_of
 
 logger = logging.getLogger(__name__)
 

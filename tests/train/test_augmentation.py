@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from xsent_train.data.augmentation import Spellings, Swaps, mistype, other_spelling
-from xsent_train.data.vocabulary import ModelProto, SentencePiece, open_model
+from xsent_train.data.vocabulary import ModelProto, SentencePiece, maskable_pieces, open_model
 from xsent_train.tokens import Tokens, open_tokenizer, to_tokens
 
 
@@ -69,7 +69,8 @@ def swaps() -> Swaps:
     unknown = SentencePiece(piece="<unk>", type=SentencePiece.UNKNOWN)
     table = torch.tensor([*(place for _, place in PIECES.values()), [0.0] * 5])
     table[-1] = -table.sum(dim=0)  # so that their mean, which is taken away, is zero
-    return Swaps(table, open_model(ModelProto(pieces=[*pieces, unknown]).SerializeToString()))
+    processor = open_model(ModelProto(pieces=[*pieces, unknown]).SerializeToString())
+    return Swaps(table, processor, maskable_pieces(processor))
 
 
 def ids(text: str) -> np.ndarray:

@@ -137,8 +137,9 @@ def test_kept_pairs_are_those_of_the_store(toy_tokenizer: Path) -> None:
     odd = [Pair("talk", "de", side, "x") for code in codes for side in (chr(code), f"\u200b{chr(code)}")]
     pairs = [*odd, *(pair._replace(english="x", translation=pair.english) for pair in odd)]
     pairs += [Pair("wiki", "en", pair.translation, "") for pair in odd] + PAIRS
-    kept, _ = tokenise(spm.SentencePieceProcessor(model_file=str(toy_tokenizer)), pairs, 1)
-    assert list(kept_pairs(pairs, toy_tokenizer)) == kept
+    processor = spm.SentencePieceProcessor(model_file=str(toy_tokenizer))
+    kept, _ = tokenise(processor, pairs, 1)
+    assert list(kept_pairs(pairs, processor)) == kept
     assert len(PAIRS) < len(kept) < len(pairs)
 
 

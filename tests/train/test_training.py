@@ -27,13 +27,13 @@ from xsent_export.export import export
 from xsent_train.checkpoint import AXES, load_checkpoint, load_optimizer, open_encoder, save_checkpoint, stage_folders
 from xsent_train.data.corpus import Corpus
 from xsent_train.data.preparation import TrainingPairs, prepare
-from xsent_train.derive import average_checkpoints, keep_layers
+from xsent_train.derive import average_checkpoints, keep_layers, open_start
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.objectives import Objectives
 from xsent_train.recipe import load_recipe
 from xsent_train.requirements import require_fit
 from xsent_train.stage_loop import Validation
-from xsent_train.trainer import Trainer, open_start, weights_in_common
+from xsent_train.trainer import Trainer, weights_in_common
 
 BUILTIN = Path(xsent.__file__).parent / "builtin"
 TABLE, QKV, FEWER_STEPS = "encoder.table.weight", "encoder.layers.0.qkv.weight", ("steps = 150", "steps = 20")

@@ -27,6 +27,7 @@ from xsent_train.checkpoint import (
     read_about,
 )
 from xsent_train.model import Encoder, ModelConfig
+from xsent_train.recipe import LAYER_SHAPE, Basics
 
 PLACES = ("encoder.readouts.", TEACHERS)  # prefixes of weights that belong to certain axes
 CARD, SOURCES = "README.md", "Trained on text from:"
@@ -45,6 +46,16 @@ def identify(model: Path) -> tuple[list[str], str]:
 def open_checkpoint(model: Path) -> Checkpoint:
     """Read a checkpoint, or a bundle as one. Raises DataError or BundleError."""
     return checkpoint_from_bundle(model) if (model / MANIFEST).is_file() else load_checkpoint(model)
+
+
+def open_start(recipe: Basics, path: Path) -> Checkpoint:
+    """Open the checkpoint or bundle that a run starts from. Raises DataError if its shape differs from the recipe."""
+    start = open_checkpoint(path)
+    for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):
+        actual, wanted = getattr(start.config, name), getattr(recipe, name)
+        if actual != wanted:
+            raise DataError(f"{path} has {name} = {actual}, the recipe {wanted}; to start from it, use the same value")
+    return start
 
 
 def checkpoint_from_bundle(bundle: Path) -> Checkpoint:

@@ -179,6 +179,11 @@ class Objectives(Settings):
         return bool(self.copies or self.similarity_distil or self.embedding_match)
 
     @property
+    def distils_vectors(self) -> bool:
+        """Whether a teacher's sentence vectors are needed, not only its input."""
+        return self.distils and not self.embedding_match
+
+    @property
     def copies(self) -> bool:
         """Whether the teacher's vectors are copied, which needs the student's dimension or a projection."""
         return bool(self.distil or self.contrastive_distil)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from xsent_train.checkpoint import (
 from xsent_train.data.batches import Batches, TrainingData
 from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
-from xsent_train.derive import average_checkpoints, identify, keep_layers, open_checkpoint
+from xsent_train.derive import average_checkpoints, identify, keep_layers, open_start
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig, fit_queries, fit_readouts, fit_space, project_languages
@@ -96,7 +96,7 @@ class Trainer:
         if (joined := self.teachers.joined) is not None:
             with self.fabric.rank_zero_first():
                 key = f"{self.data.store.key} {sorted(recipe.corpus.most.items())}"
-                joined.prepare(self.data.teacher_folder, key, lambda: list(self.data.text(self.data.sample(AXES_FROM))))
+                joined.prepare(self.data.teacher_folder, key, lambda: self.data.text(AXES_FROM))
 
     def train(self, on_step: Callable[[], None] = lambda: None) -> Path:
         """Train all unfinished stages; returns the checkpoint of the last one. `on_step` is called after every step.
@@ -107,8 +107,6 @@ class Trainer:
         previous = self.started_from
         for number, stage in enumerate(self.recipe.stages):
             saved = self._last_checkpoint(number)
-            if saved is not None:
-                self._remove_older(stage, saved.path)  # in case the run was killed before it did
             if saved is None or saved.step < stage.steps:
                 logger.info("stage %s: %d layers, %d steps", stage.name, stage.num_layers, stage.steps)
                 saved = self._train_stage(number, previous, saved, on_step)
@@ -117,23 +115,24 @@ class Trainer:
         return previous.path
 
     def _last_checkpoint(self, number: int) -> Checkpoint | None:
-        """The last checkpoint of a stage. Raises DataError if it was trained with other settings."""
-        folders = stage_folders(self.run_folder, self.recipe.stages[number].name)
+        """The last checkpoint of a stage; older ones, which a killed run did not remove, are removed now.
+
+        Raises DataError if it was trained with other settings.
+        """
+        recipe, origin = self._recipe_until(number), self._origin(number)
+        folders = stage_folders(self.run_folder, recipe.stages[-1].name)
         if not folders:
             return None
         checkpoint = load_checkpoint(folders[-1])
-        changes = [differences(checkpoint.about["recipe"], self._recipe_until(number))]
-        for name, now in self._origin(number).items():
+        changes = [differences(checkpoint.about["recipe"], recipe)]
+        for name, now in origin.items():
             if (saved := checkpoint.about.get(name)) != now:
                 changes.append(f"{name}: {saved!r} became {now!r}")
         if changed := ", ".join(filter(None, changes)):
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
+        for older in folders[:-1] if self.fabric.is_global_zero else ():
+            remove_folder(older)
         return checkpoint
-
-    def _remove_older(self, stage: StageConfig, last: Path) -> None:
-        for folder in stage_folders(self.run_folder, stage.name) if self.fabric.is_global_zero else ():
-            if folder != last:
-                remove_folder(folder)
 
     def _recipe_until(self, number: int) -> Recipe:
         """The settings that a checkpoint of a stage depends on."""
@@ -177,13 +176,10 @@ class Trainer:
     ) -> tuple[TrainingModel, Batches]:
         """The model of a stage, initial or saved, and the batches that it learns from, with targets."""
         stage = self.recipe.stages[number]
-        data = self.data
         torch.manual_seed(self.recipe.seed + number)
-        teacher = self.teachers.of(stage) if stage.steps else None
-        vectors = data.teacher_vectors(number, stage, teacher) if teacher is not None else None
         initial = self._initial(stage, previous)
-        config = model_config(self.recipe, stage, data.processor.vocab_size(), initial)
-        model = TrainingModel(config, stage, data.maskable, self.teachers.dim)
+        config = model_config(self.recipe, stage, self.data.processor.vocab_size(), initial)
+        model = TrainingModel(config, stage, self.data.maskable, self.teachers.dim)
         model.mixed = self.precision == "bf16-mixed"
         model.gather = partial(gather, self.fabric)
         model.average = partial(average, self.fabric)
@@ -191,16 +187,17 @@ class Trainer:
             model.load_state_dict({n: weight for n, weight in saved.weights.items() if not n.startswith(EXTRAS)})
         else:
             self._initialise(model, initial)
-        if stage.objectives.embedding_match and vectors is not None:
-            drawn = data.draw(number, stage).drawn()
-            sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
-            model.whitening = self.fabric.to_device(Whitening.fit(sample))
+        teacher = self.teachers.of(stage) if stage.steps else None
         table = initial.weights[TABLE] if initial is not None else None
-        batches = data.batches(number, stage, model.encoder, vectors, table=table, resumed=saved is not None)
-        taught = teacher if stage.objectives.distil else None
-        scored = data.scored_batches(number, stage, taught)
-        asked = data.passage_batches(number, stage, taught, settings=self.recipe.passages, table=table)
-        return model, replace(batches, scored=scored, asked=asked)
+        passages, resumed = self.recipe.passages, saved is not None
+        batches = self.data.batches(
+            number, stage, model.encoder, teacher, table=table, passages=passages, resumed=resumed
+        )
+        if stage.objectives.embedding_match and batches.teacher is not None:
+            drawn = batches.drawn()
+            sample = torch.from_numpy(batches.teacher.rows(drawn[evenly(len(drawn), WHITENED)]))
+            model.whitening = self.fabric.to_device(Whitening.fit(sample))
+        return model, batches
 
     def _initial(self, stage: StageConfig, previous: Checkpoint | None) -> Checkpoint | None:
         """The checkpoint that a stage starts from: the mean of the stages that it names, or the previous stage.
@@ -289,8 +286,8 @@ class Trainer:
 
     @cached_property
     def _sampled(self) -> list[Pair]:
-        """The text of the pairs that matrices are fitted on; takes one pass over the corpus."""
-        return list(self.data.text(self.data.sample(SAMPLED)))
+        """The text of the pairs that matrices are fitted on."""
+        return self.data.text(SAMPLED)
 
     def _save(
         self,
@@ -321,7 +318,8 @@ class Trainer:
                 **self._origin(number),
             }
             save_checkpoint(path, about, weights, state, [prepared.tokenizer, prepared.validation])
-            self._remove_older(stage, path)
+            for older in stage_folders(self.run_folder, stage.name)[:-1]:
+                remove_folder(older)
 
         on_first_rank(self.fabric, write)
         return path
@@ -364,16 +362,6 @@ def facts_of(recipe: Basics, data: TrainingData, config: ModelConfig, step: int)
         "preparation_key": data.prepared.store.key,
         "recipe": recipe.model_dump(mode="json"),
     }
-
-
-def open_start(recipe: Basics, path: Path) -> Checkpoint:
-    """Open the checkpoint or bundle that a run starts from. Raises DataError if its shape differs from the recipe."""
-    start = open_checkpoint(path)
-    for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):
-        actual, wanted = getattr(start.config, name), getattr(recipe, name)
-        if actual != wanted:
-            raise DataError(f"{path} has {name} = {actual}, the recipe {wanted}; to start from it, use the same value")
-    return start
 
 
 def model_config(recipe: Recipe, stage: StageConfig, vocab_size: int, initial: Checkpoint | None) -> ModelConfig:

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.words import SPELLED, without_accents
-from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.tokens import Tokens, to_tokens
 
 Sides = tuple[Tokens, Tokens]
@@ -88,12 +87,15 @@ class Number(NamedTuple):
 class Swaps:
     """Finds words that can be swapped, and copies pairs with these words swapped."""
 
-    def __init__(self, table: Tensor, processor: spm.SentencePieceProcessor) -> None:
-        """Recognise translations by a trained table [V, D] for the pieces of a SentencePiece model."""
+    def __init__(self, table: Tensor, processor: spm.SentencePieceProcessor, letters: NDArray[np.bool_]) -> None:
+        """Recognise translations by a trained table [V, D] for a SentencePiece model.
+
+        `letters` are the pieces that are words or parts of words, see `maskable_pieces` [V].
+        """
         self._rows: Vectors = F.normalize(table.float() - table.float().mean(dim=0), dim=1).numpy()
         pieces = range(len(processor))
         self._begins = np.array([processor.id_to_piece(piece).startswith("▁") for piece in pieces])
-        self._letters = maskable_pieces(processor)
+        self._letters = letters
         digits = np.array([any(map(str.isdigit, processor.id_to_piece(piece))) for piece in pieces])
         self._digits = digits & self._letters  # a byte has digits in its name
         self._common = np.exp([processor.get_score(piece) for piece in pieces]) > COMMON

@@ -18,15 +18,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from xsent.errors import DataError
-from xsent.files.atomic import atomic_file, sweep
+from xsent.files.atomic import atomic_file
 from xsent.progress import Progress
-from xsent_train.checkpoint import read_about
 from xsent_train.data.augmentation import Spellings, Swaps
-from xsent_train.data.corpus import Corpus, Pair, without_translation
+from xsent_train.data.corpus import Pair, without_translation
 from xsent_train.data.masking import MaskedPairs, hide
 from xsent_train.data.passages import Asked, PassageBatches, Passages, queries
-from xsent_train.data.preparation import TrainingPairs, preparation_key, prepare, prepare_other
+from xsent_train.data.preparation import prepare, prepare_other
 from xsent_train.data.sampling import cell_shares, evenly, reweigh, shuffled, window_rows
 from xsent_train.data.scored import ScoredBatch, ScoredBatches, ScoredPairs, sentences
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
@@ -225,19 +223,17 @@ class TrainingData:
         self._folder = prepared or run
         self.teacher_folder = self._folder / "teachers"  # where their vectors are kept
         with fabric.rank_zero_first():
-            if fabric.is_global_zero:
-                refuse_other_data(run, self._folder, preparation_key(recipe, files, vocabulary))
-            self.prepared = prepare(recipe, files, self._folder, threads=threads, vocabulary=vocabulary)
+            own = run if fabric.is_global_zero else None  # one process cleans it up
+            self.prepared = prepare(recipe, files, self._folder, threads=threads, vocabulary=vocabulary, run=own)
         run.mkdir(parents=True, exist_ok=True)  # the prepared data may be elsewhere
         corpus = recipe.corpus
         self.store = store = self.prepared.store
-        self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
-        self._scored = ScoredPairs(scored, self._pairs.corpus.languages)
-        self._passages = Passages(passages, self._pairs.corpus.languages)
+        self._scored = ScoredPairs(scored, frozenset(recipe.languages))
+        self._passages = Passages(passages, frozenset(recipe.languages))
         make = partial(prepare_other, recipe=recipe, tokenizer=self.prepared.tokenizer, threads=threads)
         with fabric.rank_zero_first():
-            self.scored = make(ScoredPairs, scored, folder=self._folder / "scored") if scored else None
-            self.passages = make(Passages, passages, folder=self._folder / "passages") if passages else None
+            self.scored = make(self._scored, scored, folder=self._folder / "scored") if scored else None
+            self.passages = make(self._passages, passages, folder=self._folder / "passages") if passages else None
         self.processor = open_tokenizer(self.prepared.tokenizer)
         self.maskable = torch.from_numpy(maskable_pieces(self.processor))  # which pieces may be hidden [V]
         if corpus.most:
@@ -251,30 +247,32 @@ class TrainingData:
         number: int,
         stage: StageConfig,
         encoder: Encoder,
-        teacher: TeacherVectors | None,
+        teacher: Teaches | None,
         *,
         table: Tensor | None,
+        passages: PassagesConfig | None,
         resumed: bool,
     ) -> Batches:
-        """The batches of a stage; on request, along the clusters that its encoder finds at the start.
+        """The batches of a stage: pairs, its other text, and its teacher's vectors of both, which are kept on disk.
 
-        `table` is the token table that the stage starts from; it shows which words translate each other.
+        On request, pairs are ordered by the clusters that the stage's encoder finds at the start. `table` is the token
+        table that the stage starts from; it shows which words translate each other.
         """
+        draw, vectors = self.draw(number, stage), None
+        if teacher is not None:
+            vectors = self._vectors(teacher, self._kept(), draw.drawn(), "", self.store)
         with self._fabric.rank_zero_first():
             clusters = self._clusters(number, stage, encoder, resumed=resumed)
-        swaps = Swaps(table, self.processor) if stage.swapped and table is not None else None
+        swaps = Swaps(table, self.processor, self.maskable.numpy()) if stage.swapped and table is not None else None
         spellings = Spellings(self.processor, stage.respelled, stage.max_tokens) if stage.respelled else None
-        draw = self.draw(number, stage)
-        return replace(draw, teacher=teacher, clusters=clusters, swaps=swaps, spellings=spellings)
+        taught = teacher if stage.objectives.distil else None
+        scored = self._scored_batches(number, stage, taught)
+        asked = self._passage_batches(number, stage, taught, passages, table)
+        return replace(
+            draw, teacher=vectors, clusters=clusters, swaps=swaps, spellings=spellings, scored=scored, asked=asked
+        )
 
-    def teacher_vectors(self, number: int, stage: StageConfig, teacher: Teaches) -> TeacherVectors:
-        """A teacher's vectors of the pairs of a stage, kept on disk."""
-        # The first rank computes them; the others then read them.
-        with self._fabric.rank_zero_first():
-            needed = self.draw(number, stage).drawn()
-            return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=self.store.key)
-
-    def scored_batches(self, number: int, stage: StageConfig, teacher: Teaches | None) -> ScoredBatches | None:
+    def _scored_batches(self, number: int, stage: StageConfig, teacher: Teaches | None) -> ScoredBatches | None:
         """The scored pairs of a stage, if it uses any; with a teacher's vectors, kept on disk."""
         wanted, store = stage.objectives.similarity, self.scored
         if wanted is None or store is None:
@@ -284,15 +282,14 @@ class TrainingData:
             return batches
         sides = [batches.rows(step) for step in range(stage.steps)]
         needed = np.concatenate([2 * rows + side for both in sides for side, rows in enumerate(both)])
-        pairs = sentences(list(kept_pairs(self._scored, self.prepared.tokenizer)))
+        pairs = sentences(list(kept_pairs(self._scored, self.processor)))
         return replace(batches, teacher=self._vectors(teacher, pairs, needed, "scored", store))
 
-    def passage_batches(
+    def _passage_batches(
         self,
         number: int,
         stage: StageConfig,
         teacher: Teaches | None,
-        *,
         settings: PassagesConfig | None,
         table: Tensor | None,
     ) -> PassageBatches | None:
@@ -304,24 +301,25 @@ class TrainingData:
         batches = PassageBatches(store, *arguments)
         if teacher is not None:
             needed = np.concatenate([batches.rows(step)[0] for step in range(stage.steps)])
-            pairs = queries(kept_pairs(self._passages, self.prepared.tokenizer))
+            pairs = queries(kept_pairs(self._passages, self.processor))
             batches.teacher = self._vectors(teacher, pairs, needed, "passages", store)
         return batches
 
     def _vectors(
         self, teacher: Teaches, pairs: Iterable[Pair], needed: Rows, kind: str, store: Store
     ) -> TeacherVectors:
+        # The first rank computes them; the others then read them.
         with self._fabric.rank_zero_first():
-            return teacher_vectors(teacher, pairs, np.unique(needed), self.teacher_folder / kind, key=store.key)
-
-    def text(self, numbers: NDArray[np.int64]) -> Iterator[Pair]:
-        """The text of the pairs of the store with these sorted numbers; stops reading the corpus after the last."""
-        return chosen_pairs(self._kept(), numbers)
+            return teacher_vectors(teacher, pairs, needed, self.teacher_folder / kind, key=store.key)
 
     def sample(self, count: int) -> NDArray[np.int64]:
         """About `count` of the pairs that are ever drawn, evenly spaced, in order."""
         store = self.store
         return np.sort(store.pairs(evenly(int(store.cell_starts[-1]), count)))
+
+    def text(self, count: int) -> list[Pair]:
+        """The text of the pairs of `sample`; takes one pass over the corpus."""
+        return list(chosen_pairs(self._kept(), self.sample(count)))
 
     def translations(self, count: int) -> NDArray[np.int64]:
         """At most `count` pairs of each language, evenly spaced among those that are ever drawn."""
@@ -334,7 +332,7 @@ class TrainingData:
         return np.concatenate(found)
 
     def _kept(self) -> Iterator[Pair]:
-        return kept_pairs(self._pairs, self.prepared.tokenizer)
+        return kept_pairs(self.prepared.pairs, self.processor)
 
     def draw(self, number: int, stage: StageConfig) -> Batches:
         """The batches of a stage, without teacher, clusters, swapped words and other spellings."""
@@ -373,17 +371,6 @@ class TrainingData:
                 for chunk in cluster_pairs(self.store, encoder, clusters=stage.clusters, seed=seed):
                     file.write(chunk.tobytes())
         return np.memmap(path, np.uint16, "r")
-
-
-def refuse_other_data(run: Path, prepared: Path, key: str) -> None:
-    """Clean up after killed runs. Raises DataError if the run would overwrite results from other data."""
-    sweep(run)
-    sweep(run / "checkpoints")
-    for folder in sorted(run.glob("checkpoints/*")):
-        if read_about(folder).get("preparation_key") != key:
-            raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
-    if prepared != run and (prepared / "store" / "store.json").exists() and Store(prepared / "store").key != key:
-        raise DataError(f"{prepared} was prepared for another corpus, vocabulary or languages; name another folder")
 
 
 @torch.inference_mode()

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from xsent.errors import DataError
-from xsent.files.atomic import as_data_error, atomic_file
+from xsent.files.atomic import as_data_error, atomic_file, sweep
+from xsent_train.checkpoint import read_about
 from xsent_train.data.corpus import ENGLISH, Corpus, L, Pair, write_pairs
 from xsent_train.data.sampling import Cell, cell_shares
-from xsent_train.data.store import Store
+from xsent_train.data.store import ABOUT, Store
 from xsent_train.data.vocabulary import sample_text, train_vocabulary
 from xsent_train.recipe import Basics, CorpusConfig
 
@@ -27,15 +28,6 @@ TEXT = 50_000  # sentences that the vocabulary grows from
 KEPT = 200_000  # sentences of the old languages whose pieces must not change
 HELD_OUT = 1000  # pairs per old language
 EDGE = 1 << 20  # bytes at either end of a file that distinguish it from others of the same size
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What preparation leaves in a run's folder."""
-
-    tokenizer: Path  # a SentencePiece model
-    validation: Path  # held-out pairs, in the layout of a corpus
-    store: Store  # tokenised training pairs
 
 
 @dataclass(frozen=True)
@@ -52,6 +44,16 @@ class TrainingPairs:
 
     def __iter__(self) -> Iterator[Pair]:
         return (pair for pair in self.corpus if not self.held_out(pair))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The data of a training: the pairs as text, and what preparation leaves in a folder."""
+
+    pairs: TrainingPairs
+    tokenizer: Path  # a SentencePiece model
+    validation: Path  # held-out pairs, in the layout of a corpus
+    store: Store  # tokenised training pairs
 
 
 class Sample(Generic[T]):
@@ -103,6 +105,7 @@ class CorpusSurvey:
 
     def validation(self, languages: Sequence[str], shares: dict[Cell, float]) -> Iterator[Pair]:
         """Up to `limit` held-out pairs per language, sources as in training. Raises DataError if there are too few."""
+        sizes: list[str] = []
         for language in languages:
             cells = [cell for cell in sorted(self._held_out.keys() & shares.keys()) if cell[1] == language]
             total = sum(share for cell, share in shares.items() if cell[1] == language)
@@ -112,70 +115,85 @@ class CorpusSurvey:
                 raise DataError(
                     f"{len(found)} held-out pairs in {language!r}, too few; add text or increase validation_share"
                 )
+            sizes.append(f"{language} {len(found):,}")
             yield from found
+        logger.info("held out: %s", ", ".join(sizes))
 
 
 def prepare(
-    recipe: Basics, files: Sequence[Path], run: Path, *, threads: int, vocabulary: Path | None = None
+    recipe: Basics,
+    files: Sequence[Path],
+    folder: Path,
+    *,
+    threads: int,
+    vocabulary: Path | None = None,
+    run: Path | None = None,
 ) -> Prepared:
-    """Build vocabulary, validation pairs and store if they are missing or out of date.
+    """Build vocabulary, validation pairs and store in a folder if they are missing or out of date.
 
-    A given SentencePiece model is used unchanged; else one is trained. Raises DataError if a file is missing, or has no
-    pair to train or to validate on.
+    A given SentencePiece model is used unchanged; else one is trained. `run` is the training that will use the data:
+    its checkpoints must be of the same data, and in a folder that it shares with other runs, nothing is replaced.
+    Raises DataError if the run or the folder belongs to other data, or if a file is missing, or has no pair to train
+    or to validate on.
     """
     key = preparation_key(recipe, files, vocabulary)
-    tokenizer, validation = run / "sentencepiece.model", run / "validation.tsv"
+    if run is not None:
+        refuse_other_data(run, key)
+    pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
+    tokenizer, validation = folder / "sentencepiece.model", folder / "validation.tsv"
 
     def split() -> TrainingPairs:
         """Write the held-out pairs and the vocabulary; returns the pairs to train on."""
-        run.mkdir(parents=True, exist_ok=True)
-        pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
+        if run not in (None, folder) and (folder / "store" / ABOUT).exists():
+            raise DataError(f"{folder} was prepared for another corpus, vocabulary or languages; name another folder")
+        folder.mkdir(parents=True, exist_ok=True)
         logger.info("reading %s", ", ".join(str(file) for file in files))
         survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
         shares = survey.shares(recipe.corpus)
-        held_out = list(survey.validation(recipe.languages, shares))
-        write_pairs(validation, held_out)
-        found = Counter(pair.language for pair in held_out)
-        logger.info("held out: %s", ", ".join(f"{language} {count:,}" for language, count in found.items()))
-        made_for = run / "sentencepiece.key"
+        write_pairs(validation, survey.validation(recipe.languages, shares))
+        made_for = folder / "sentencepiece.key"
         if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
             made_for.unlink(missing_ok=True)
             if vocabulary is not None:
-                with atomic_file(tokenizer) as copy:
-                    copy.write(vocabulary.read_bytes())
+                model = vocabulary.read_bytes()
             else:
                 logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
                 text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
-                train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
+                model = train_vocabulary(text, size=recipe.vocabulary.size, threads=threads)
+            with atomic_file(tokenizer) as file:
+                file.write(model)
             with atomic_file(made_for) as file:
                 file.write(key.encode())
         logger.info("tokenising %d pairs", survey.counts.total())
         return pairs
 
     store = Store.open_or_build(
-        run / "store", key, split, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads
+        folder / "store", key, split, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads
     )
-    return Prepared(tokenizer, validation, store)
+    return Prepared(pairs, tokenizer, validation, store)
+
+
+def refuse_other_data(run: Path, key: str) -> None:
+    """Clean up after killed runs. Raises DataError if the run has checkpoints from other data."""
+    sweep(run)
+    sweep(run / "checkpoints")
+    for folder in sorted(run.glob("checkpoints/*")):
+        if read_about(folder).get("preparation_key") != key:
+            raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
 
 
 def prepare_other(
-    text: Callable[[Sequence[Path], frozenset[str]], Iterable[L]],
-    files: Sequence[Path],
-    recipe: Basics,
-    folder: Path,
-    *,
-    tokenizer: Path,
-    threads: int,
+    text: Iterable[L], files: Sequence[Path], recipe: Basics, folder: Path, *, tokenizer: Path, threads: int
 ) -> Store:
-    """The store for files of text other than pairs, built if it is missing or out of date.
+    """The store for text other than pairs, from these files, built if it is missing or out of date.
 
-    `text` reads such files in some languages. Raises DataError if a file is missing or has no line of that kind.
+    Raises DataError if a file is missing or has no line of that kind.
     """
     key = files_key([recipe.languages, recipe.max_length, hashlib.sha256(tokenizer.read_bytes()).hexdigest()], files)
 
     def read() -> Iterable[L]:
         logger.info("reading %s", ", ".join(str(file) for file in files))
-        return text(files, frozenset(recipe.languages))
+        return text
 
     return Store.open_or_build(folder, key, read, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads)
 

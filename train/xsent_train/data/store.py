@@ -76,10 +76,7 @@ class Store:
         """
         if (path / ABOUT).exists() and (store := cls(path)).key == key:
             return store
-        pairs = read()
-        if path.exists():
-            remove_folder(path)  # first, because the disk may not have room for two
-        build_store(path, pairs, tokenizer, key=key, max_length=max_length, threads=threads)
+        build_store(path, read(), tokenizer, key=key, max_length=max_length, threads=threads)
         return cls(path)
 
     def __len__(self) -> int:
@@ -149,7 +146,7 @@ class Store:
 
 
 def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, max_length: int, threads: int) -> None:
-    """Tokenise pairs into a store, in constant memory; the folder appears when it is complete.
+    """Tokenise pairs into a store, in constant memory. It replaces an older one, and appears when it is complete.
 
     `key` is the identity of corpus, vocabulary and settings, by which a later run checks whether the store still fits.
     Sentences are cut at `max_length` tokens, and their number is logged.
@@ -159,6 +156,8 @@ def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, ma
     sizes = Counter[Cell]()
     end = cut = read = 0
     score: BinaryIO | None = None
+    if path.exists():
+        remove_folder(path)  # first, because the disk may not have room for two
     with atomic_folder(path, private=True) as folder:
         with ExitStack() as files:
             names = (ids_name, "ends.u64", "group.u32", "cell.u16")
@@ -202,12 +201,11 @@ def tokenise(processor: spm.SentencePieceProcessor, pairs: list[L], threads: int
     return list(compress(pairs, whole)), [sentence for side in compress(sides, whole) for sentence in side]
 
 
-def kept_pairs(pairs: Iterable[L], tokenizer: Path) -> Iterator[L]:
+def kept_pairs(pairs: Iterable[L], processor: spm.SentencePieceProcessor) -> Iterator[L]:
     """Yields the pairs that the store keeps, in its order, as its tokenizer decides, see `tokenise`.
 
     Only sides without any visible ASCII character are tokenised, to check whether any pieces are left.
     """
-    processor = open_tokenizer(tokenizer)
     for pair in pairs:
         if all(VISIBLE.search(text) or processor.encode(text) for text in filter(None, pair.texts)):
             yield pair

@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -59,10 +58,11 @@ def sample_text(
                 yield pair.english
 
 
-def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int, exact: bool = True) -> None:
+def train_vocabulary(text: Iterator[str], *, size: int, threads: int, exact: bool = True) -> bytes:
     """Train a unigram SentencePiece model with byte fallback and case folding (mao2021 section 4; 50k joint).
 
-    It has `size` pieces, or fewer if the number need not be `exact`. Raises DataError if the text is too small.
+    Returns its file. It has `size` pieces, or fewer if the number need not be `exact`. Raises DataError if the text is
+    too small.
     """
     model = io.BytesIO()
     try:
@@ -89,8 +89,7 @@ def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int
             if match := re.search(pattern, why):
                 why = words.format(*match.groups(), setting=setting)
         raise DataError(f"cannot train a vocabulary of {size} pieces: {why}") from error
-    with atomic_file(path) as file:
-        file.write(model.getvalue())
+    return model.getvalue()
 
 
 def is_text(processor: spm.SentencePieceProcessor, piece: int) -> bool:
@@ -116,10 +115,7 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
     read.
     """
     model = read_model(old)
-    with TemporaryDirectory() as folder:
-        new = Path(folder) / "sentencepiece.model"
-        train_vocabulary(text, new, size=size, threads=threads, exact=False)
-        pieces = missing_pieces(model, new.read_bytes())
+    pieces = missing_pieces(model, train_vocabulary(text, size=size, threads=threads, exact=False))
     pieces = harmless_pieces(model, pieces, keep, threads=threads)
     with atomic_file(out) as file:
         file.write(with_pieces(model, pieces))

@@ -93,17 +93,14 @@ class TeacherVectors:
         if (self.path / self._keys).stat().st_size // self._kind.itemsize != self._count:
             raise DataError(f"{self.path}: another training adds vectors to it; run this one again after that")
         with as_write_error(self.path, "make room and run the same command again; it resumes here"):
-            self._append(VECTORS, 2 * self.dim, vectors)
-            self._append(self._keys, self._kind.itemsize, keys.astype(self._kind))
+            grown = (VECTORS, 2 * self.dim, vectors), (self._keys, self._kind.itemsize, keys.astype(self._kind))
+            for name, size, rows in grown:
+                with open_to_write(self.path / name) as file:
+                    file.seek(self._count * size)
+                    file.write(np.ascontiguousarray(rows).data)
+                    file.truncate()
+                    sync(file)
         self._open()
-
-    def _append(self, name: str, size: int, rows: NDArray[np.generic]) -> None:
-        """Write rows of `size` bytes each after the valid rows."""
-        with open_to_write(self.path / name) as file:
-            file.seek(self._count * size)
-            file.write(np.ascontiguousarray(rows).data)
-            file.truncate()
-            sync(file)
 
     def _open(self) -> None:
         with as_data_error(self.path, CACHE_REMEDY), open(self.path / VECTORS, "rb") as file:
@@ -123,12 +120,13 @@ def teacher_vectors(
     """A teacher's vectors of pairs of a store: read from disk, or computed if missing, in constant memory.
 
     `pairs`, see `kept_pairs`, are read as far as needed, if at all; `needed` are the numbers of those that will be
-    drawn, each once [n]. Each teacher has its own cache in the folder, for the store with this `key`. Raises DataError
+    drawn [n]. Each teacher has its own cache in the folder, for the store with this `key`. Raises DataError
     if the cache is damaged or of another store, or if there are fewer pairs than the store has.
     """
     about = {"teacher": teacher.identity, "store": key, "side": "english"}
     vectors = TeacherVectors(folder / f"teacher-{teacher.identity}", dim=teacher.dim, about=about)
-    missing = vectors.missing(np.unique(needed))
+    needed = np.unique(needed)
+    missing = vectors.missing(needed)
     if not len(missing):
         return vectors
     known = len(needed) - len(missing)

@@ -214,15 +214,11 @@ class Teachers:
 
     def identities(self, stages: Sequence[StageConfig]) -> dict[str, str | None]:
         """Identities of the teachers that stages depend on."""
+        needed = any(stage.objectives.distils_vectors for stage in stages)
         return {
-            "teacher": self.vectors.identity if self.vectors is not None and reads_vectors(stages) else None,
+            "teacher": self.vectors.identity if self.vectors is not None and needed else None,
             "teacher_layers": self.bert.identity if self.bert is not None else None,
         }
-
-
-def reads_vectors(stages: Sequence[StageConfig]) -> bool:
-    """Whether any stage learns from a teacher's sentence vectors, not only from its input."""
-    return any(stage.objectives.distils and not stage.objectives.embedding_match for stage in stages)
 
 
 def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) -> Teachers:
@@ -244,7 +240,7 @@ def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) 
             raise DataError(f"{fast}: an 8-bit form needs its teacher; name it with --teacher")
         return Teachers()
     bert = read_teacher(path) if recipe.teacher_layers else None
-    if bert is not None and not reads_vectors(recipe.stages):
+    if bert is not None and not any(stage.objectives.distils_vectors for stage in recipe.stages):
         return Teachers(bert=bert)
     vectors = open_teacher(fast or path)
     if fast is not None and vectors.original != (bert.identity if bert is not None else files_identity(path)):
