@@ -5,6 +5,7 @@ it, those of pytest-xdist too. pytest's own folders, such as `tmp_path`, stay wh
 """
 
 import atexit
+import fcntl
 import os
 import re
 import shutil
@@ -77,12 +78,21 @@ def _remove(folder: Path, process: int) -> None:
 
 
 _BEFORE = None
-if WORKER:  # a worker has one core: threads that wait for each other would take those of other workers
+if WORKER:
+    # Workers collect tests one after the other: the first compiles all that is imported, the others then read it.
+    _COLLECTING = Path(os.environ["HOME"], "collecting").open("w")
+    fcntl.flock(_COLLECTING, fcntl.LOCK_EX)
+    # A worker has one core: threads that wait for each other would take those of other workers.
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 else:
     os.environ["XSENT_REAL_HOME"] = str(REAL)
     _BEFORE = listing(REAL)
     _move()
+
+
+def pytest_collection_finish() -> None:
+    if WORKER:
+        _COLLECTING.close()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

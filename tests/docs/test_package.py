@@ -34,6 +34,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_sdist_has_what_is_tracked_and_builds_the_same_wheel(source: Path, tmp_path: Path) -> None:
     # Not by tarfile: before Python 3.11.4 it takes no filter, later it warns if there is none.
     subprocess.run(["tar", "-xzf", next(source.glob("*.tar.gz")), "-C", tmp_path], check=True)

@@ -191,7 +191,7 @@ def damaged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings.default.max_examples // 4)
 def test_what_is_damaged_is_one_line(data: st.DataObject, damaged: tuple[Path, Reader]) -> None:
     survive(data, *damaged)
 
@@ -210,7 +210,7 @@ ODD += ["<unk>", "<s>", "<0x41>", "▁", "\ufdfa", "ﬁ", "ẞ", "İ", "שלום
 PART = st.one_of(st.text(min_size=1), st.sampled_from(ODD), st.sampled_from(["Anna ", "sees\t", "Boris, ", " "]))
 TEXT = st.builds(lambda parts, times: "".join(parts) * times, st.lists(PART, max_size=6), st.sampled_from([1, 1, 1, 9]))
 # Shares of what the profile asks for: `--hypothesis-profile=long` tries many times as many.
-SHARES = (3, 8, 20, 50)
+SHARES = (5, 12, 25, 100)
 SOME, FEWER, FEW, FEWEST = (
     settings(max_examples=settings.default.max_examples // share, deadline=None) for share in SHARES
 )
