@@ -6,6 +6,7 @@ it, those of pytest-xdist too. pytest's own folders, such as `tmp_path`, stay wh
 
 import atexit
 import fcntl
+import gc
 import os
 import re
 import shutil
@@ -93,6 +94,7 @@ else:
 def pytest_collection_finish() -> None:
     if WORKER:
         _COLLECTING.close()
+    gc.freeze()  # pytest collects garbage five times at the end: all that was imported is none
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

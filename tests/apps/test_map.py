@@ -42,6 +42,7 @@ def test_near_texts_are_near_and_empty_ones_have_no_point() -> None:
     assert {near < 7 for near in drawn.neighbours[0]} == {True}
 
 
+@pytest.mark.slow
 def test_a_map_follows_the_subject_not_the_language() -> None:
     """Points of one subject are near, in whatever language; clusters have names, and no two the same."""
     pytest.importorskip("sklearn", reason="needs scikit-learn")
@@ -76,6 +77,7 @@ def test_wrong_counts() -> None:
     raises(DataError, "all texts are empty", map_texts, [""], np.zeros((1, 2)), by={"language": ["en"]})
 
 
+@pytest.mark.slow
 def test_a_picture_and_a_notebook(tmp_path: Path) -> None:
     drawn = made()
     drawn.save(tmp_path / "map.png")

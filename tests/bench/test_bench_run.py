@@ -49,6 +49,7 @@ def test_texts_have_the_exact_number_of_tokens(mini_bundle: Path) -> None:
     assert {len(text.split()) for text in sentences(9, words=[8])} == {1 + 8}  # its number, and 8 words
 
 
+@pytest.mark.slow
 def test_a_process_says_all_figures(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tests = write_toy_tests(tmp_path)
     (tests / "stsb" / "fr-test.csv").write_text("")

@@ -94,6 +94,7 @@ def test_a_system_with_its_weights_encodes(name: str, monkeypatch: pytest.Monkey
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]
 
 
+@pytest.mark.slow
 def test_minilm_is_written_whole_or_not_at_all_and_runs(
     mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_the_sdist_has_what_is_tracked_and_builds_the_same_wheel(source: Path, t
     assert contents[0] == contents[1]
 
 
+@pytest.mark.slow
 def test_every_file_of_the_wheel_has_its_licence(source: Path) -> None:
     patterns = [pattern for [files, _, _] in table(LICENCES, "# Licences") for pattern in re.findall("`(.+?)`", files)]
     with zipfile.ZipFile(next(source.glob("*.whl"))) as archive:

@@ -48,7 +48,7 @@ NOT_RUN_PYTHON = {
     "spark.read": "needs a cluster",
 }
 # Pages that use large libraries of other people.
-OF_OTHERS = ("docs/integrations.md", "docs/scaling.md")
+OF_OTHERS = ("docs/cluster.md", "docs/integrations.md", "docs/scaling.md")
 # Files that the pages expect; the folder is the reader's home too.
 FILES = {
     "news.en": "".join(f"{' '.join(sentences('en')[row : row + 4])}\n" for row in range(0, 32, 4)),

@@ -83,7 +83,7 @@ class Ground:
         """All; or kills where something gets its name, and some others."""
         for at, write in enumerate(self.writes, 1):
             event = write.partition(" ")[0]
-            some = (at + len(self.writes)) % (192 if event == "sqlite" else 48) == 0
+            some = (at + len(self.writes)) % (384 if event == "sqlite" else 96) == 0
             kinds = [KILL] if event == "sqlite" else [KILL, READ_ONLY, BROKEN]  # it hears errors from the disk alone
             kinds += [FULL] if event in faults.TAKES_ROOM else []
             for kind in kinds:

@@ -255,6 +255,7 @@ def loss(model: Logistic, data: Data, l2: float, weights: NDArray[np.float64]) -
     return float(-weights @ gold / len(classes) + l2 / 2 * (model.weight**2).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("l2", [1.0, 0.03, 0.001])
 def test_the_optimum_is_that_of_scikit_learn(l2: float, balanced: bool) -> None:

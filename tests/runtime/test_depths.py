@@ -226,6 +226,7 @@ def test_sentence_transformers_reads_a_readout(
     assert np.isfinite(model.half().encode(TEXTS)).all()  # as on a GPU
 
 
+@pytest.mark.slow
 def test_the_layer_that_weighs_is_what_the_export_measures(deep_checkpoint: Path, tmp_path: Path) -> None:
     library = pytest.importorskip("sentence_transformers")
     spec = BundleSpec(2, 32, "float32")

@@ -22,6 +22,7 @@ FACTS = {"format_version": FORMAT_VERSION, "name": "toy", "languages": ["en"], "
 MEASURED = {"align": 2.5, "p1": {"fr": 5.0, "de": 7.0}, "loss": {"fr": 3.0, "de": 4.0}}
 
 
+@pytest.mark.slow
 def test_the_page_of_the_first_training_can_be_followed(
     tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
