@@ -1,6 +1,6 @@
 """Damaged files, wrong arguments, any text and any command: each does what it says, or one line says what is wrong.
 
-With `--hypothesis-profile=long` ten times as many cases, of commands 2,010; no damaged file may take 20 seconds.
+With `--hypothesis-profile=long` ten times as many cases; no damaged file may take 20 seconds.
 """
 
 import gzip
