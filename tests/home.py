@@ -12,9 +12,11 @@ import re
 import shutil
 import site
 import tempfile
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,11 +80,18 @@ def _remove(folder: Path, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def _turn(name: str) -> Iterator[None]:
+    """Wait for the worker that imports the same: it compiles what is imported, and the others read that."""
+    with Path(os.environ["HOME"], name).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 _BEFORE = None
+_conftest = ExitStack()
 if WORKER:
-    # Workers collect tests one after the other: the first compiles all that is imported, the others then read it.
-    _COLLECTING = Path(os.environ["HOME"], "collecting").open("w")
-    fcntl.flock(_COLLECTING, fcntl.LOCK_EX)
+    _conftest.enter_context(_turn("conftest"))
     # A worker has one core: threads that wait for each other would take those of other workers.
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 else:
@@ -91,9 +100,17 @@ else:
     _move()
 
 
+def pytest_sessionstart() -> None:
+    _conftest.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    with _turn(collector.path.name) if WORKER and isinstance(collector, pytest.Module) else nullcontext():
+        return (yield)
+
+
 def pytest_collection_finish() -> None:
-    if WORKER:
-        _COLLECTING.close()
     gc.freeze()  # pytest collects garbage five times at the end: all that was imported is none
 
 

@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 
 def said(script: str) -> list[str]:
     command = [sys.executable, "-m", f"xsent_apps.examples.{script}"]
@@ -19,6 +21,7 @@ def table_of(script: str) -> dict[str, list[float]]:
     return {row[0]: list(map(float, row[1:])) for row in cells[heading + 1 :]}
 
 
+@pytest.mark.slow
 def test_topics_of_news_are_told_from_english_in_every_language() -> None:
     accuracies = table_of("news_topics")
     assert list(accuracies) == ["en", "fr", "de", "es", "ja"]

@@ -97,11 +97,13 @@ async def ask(server: Any, folder: Path) -> None:  # noqa: ANN401
         assert SECRET not in json.dumps(await call(client, "search", query=SECRET, limit=50))
 
 
+@pytest.mark.slow
 def test_a_client_in_a_process_of_its_own_finds_the_german_note(folder: Path) -> None:
     server = mcp.StdioServerParameters(command=RUN[0], args=[*RUN[1:], str(folder)], env=dict(os.environ))
     anyio.run(ask, server, folder)
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_http_serves_this_machine_alone_and_a_port_in_use_is_said(run: Runner, folder: Path) -> None:
     with start("mcp", folder, "--port", 0, before="pass") as process:

@@ -17,7 +17,7 @@ from xsent_apps.web.site import STATIC
 CLIENT = Path(__file__).parent / "page_groups.mjs"
 TICKETS = Path(__file__).parents[2] / "bench/tickets.tsv"
 
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None, reason="needs node")]
 
 
 def test_groups_of_tickets_are_those_of_python(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from xsent_apps.web.site import STATIC
 
 CLIENT = Path(__file__).parent / "page_tokenizer.mjs"
 
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None, reason="needs node")]
 
 
 def in_node(model: Path, texts: Sequence[str]) -> dict[str, Any]:

@@ -75,6 +75,7 @@ def test_llama_cpp_gives_our_ids_and_vectors(
     assert cosines.min() > least
 
 
+@pytest.mark.slow
 def test_a_map_of_characters_is_read_and_written(tokenizer_of_scripts: Path) -> None:
     charsmap = ModelProto.FromString(tokenizer_of_scripts.read_bytes()).normalizer_spec.precompiled_charsmap
     rules = read_charsmap(charsmap)

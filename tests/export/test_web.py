@@ -27,6 +27,7 @@ MODULES = os.environ.get("XSENT_NODE_MODULES", str(CLIENT.parent.parent / "node_
 DIM = 32  # of make_encoder
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("node") is None or not (Path(MODULES) / "@huggingface" / "transformers").is_dir(),
     reason="needs node, and `npm install --no-save @huggingface/transformers`",

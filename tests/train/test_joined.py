@@ -253,6 +253,7 @@ def test_readouts_are_kept_on_their_axes_and_fitted_anew_on_others(
             assert same is kept, (depth, kept)
 
 
+@pytest.mark.slow
 def test_killed_it_resumes_to_the_bit(recipe: Path, given: dict[str, Any], taught: Path, tmp_path: Path) -> None:
     often, run = recipe.with_name("often.toml"), tmp_path / "run"
     often.write_text(f"checkpoint_minutes = 0\n{TAUGHT}")
