@@ -157,6 +157,10 @@ def test_a_pdf_has_pages(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pypdfium2.PdfTextPage.get_text_range", lambda self: pages.pop(0))
         assert read(tmp_path, file, "a.pdf") == [(1, "The cat sublets.", ""), (3, "It is Anglo-Saxon.", "")]
+        patch.undo()
+        patch.setattr("xsent_apps.notes.read.MOST_BYTES", 15)  # one page may be repeated
+        longer = r"a\.pdf: its pages have over 15 characters; save the text in parts"
+        raises(DataError, longer, texts, tmp_path, file, "a.pdf")
 
 
 def test_marks_of_a_pdf_are_headings_and_its_lines_are_no_markdown(tmp_path: Path) -> None:
@@ -296,6 +300,14 @@ def test_texts_of_word_processors_are_read(tmp_path: Path) -> None:
         found = [(text, context) for _, text, context in read(tmp_path, content, name)]
         assert found == [("We leave soon. - milk", "Trip"), ("Day: Monday", "Trip")]
     assert len(texts(tmp_path, office(word__document=DOCX), "b.docx")) == 2
+    other = STYLES.replace("heading 1", "Quote")
+    assert len(texts(tmp_path, office(word__document=DOCX, word__styles=other), "b.docx")) == 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("xsent_apps.notes.read._MOST_TAGS", 9)  # a tag takes more memory than its bytes
+        many = r"a\.odt: its content\.xml has over 9 tags; save the text in parts"
+        raises(DataError, many, texts, tmp_path, office(content=ODT), "a.odt")
+    unseen = ODT.replace("<text:list>", "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes><text:list>")
+    assert texts(tmp_path, office(content=unseen), "a.odt") == ["We leave soon. - milk", "Day: Monday"]
     deep = ODT.replace("<office:text>", "<a>" * 100_000).replace("</office:text>", "</a>" * 100_000)
     assert texts(tmp_path, office(content=deep), "a.odt") == ["We leave soon. - milk", "Day: Monday"]
 

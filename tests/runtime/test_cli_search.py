@@ -57,7 +57,9 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
 
 
 @pytest.mark.parametrize(("count", "kept"), [(10, False), (1000, True)])
-def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: Path, count: int, kept: bool) -> None:
+def test_interrupt_exits_130_and_says_what_is_kept(
+    run: Runner, tmp_path: Path, mini_bundle: Path, count: int, kept: bool
+) -> None:
     index = tmp_path / "x.index"
     lines = "".join(f"Anna sees Boris {number} times.\n" for number in range(count)).encode()
     begun = lambda: index.exists() and IndexDatabase(index).state().lines  # noqa: E731
@@ -66,6 +68,9 @@ def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: 
     once = begun if kept else index.exists
     ended = interrupt("index", "-", index, "--model", mini_bundle, lines=lines, once=once, before=often)
     assert (ended, index.exists()) == ((130, message + b"Error: interrupted\n"), kept)
+    if kept:
+        notice = f"{index}: incomplete, {begun():,} lines so far; xsent index --resume continues it\n"
+        assert run("search", index, "Anna", "--model", mini_bundle)[::2] == (0, notice)
 
 
 def test_what_is_there_is_added_to_but_not_replaced(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:

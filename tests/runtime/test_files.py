@@ -1,6 +1,7 @@
 """Files that appear whole or not at all, and the lines that are read from others."""
 
 import errno
+import fcntl
 import gzip
 import io
 import lzma
@@ -14,7 +15,16 @@ import pytest
 from commands import file_names, raises
 
 from xsent.errors import DataError
-from xsent.files.atomic import atomic_file, atomic_folder, read_json, remove_folder, sweep, to_json
+from xsent.files.atomic import (
+    atomic_file,
+    atomic_folder,
+    open_to_write,
+    read_json,
+    remove_folder,
+    replace_folder,
+    sweep,
+    to_json,
+)
 from xsent.files.text import read_fields, read_lines
 
 
@@ -98,6 +108,52 @@ def test_a_full_disk_is_told_once_with_what_was_asked_for(tmp_path: Path, monkey
     for found in (folder.value, file.value):
         assert "No space left on device; nothing was kept" in str(found) and found.filename == str(tmp_path / "a")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_regular_file_is_not_written(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        raises(DataError, f"{name}: not a regular file", open_to_write, tmp_path / name)
+
+
+def test_a_folder_that_another_process_made_meanwhile_stays(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(DataError, match="out: another process"), atomic_folder(out):
+        out.mkdir()
+        (out / "a").write_text("theirs")
+    assert (out / "a").read_text() == "theirs" and file_names(tmp_path) == {"out"}
+
+
+def test_what_another_process_clears_away_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, made = fcntl.flock, list[Path]()
+
+    def cleared(handle: int, how: int) -> None:
+        """Until it is locked, what was made looks as if a killed process had left it."""
+        made.extend(tmp_path.glob(".a.*.part"))
+        if len(made) == 1:
+            made[0].unlink()
+        lock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", cleared)
+    with atomic_file(tmp_path / "a") as file:
+        file.write(b"x")
+    assert (tmp_path / "a").read_bytes() == b"x" and len(made) == 2 and file_names(tmp_path) == {"a"}
+
+
+def test_a_folder_that_cannot_be_replaced_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, out = tmp_path / "made", tmp_path / "out"
+    for content in ("old", "new"):  # at first, nothing is replaced
+        made.mkdir()
+        (made / "a").write_text(content)
+        if content == "old":
+            replace_folder(made, out)
+    monkeypatch.setattr("xsent.files.atomic.put_in_place", mock.Mock(side_effect=OSError(errno.EIO, "broken")))
+    for path in (out, tmp_path / "none"):
+        raises(OSError, "broken", replace_folder, made, path)
+    with pytest.raises(OSError, match="broken"), atomic_folder(tmp_path / "none"):
+        pass
+    assert (out / "a").read_text() == "old" and file_names(tmp_path) == {"made", "out"}
 
 
 TEXT = "one\ntwo\u2028still two\r\n\nÜbung\x85x\nlast".encode()

@@ -1,5 +1,6 @@
 """Indexes made, added to, stopped, killed, resumed, searched, and what a damaged one says."""
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -20,6 +21,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, FingerprintError
 from xsent.search.index import SearchIndex, semantic_search
 from xsent.search.lines import build_index, extend_index
+from xsent.search.store import IndexDatabase, Passage
 from xsent.search.vectors import STORED, widen
 
 __all__ = ["encoder", "made", "path"]
@@ -151,6 +153,16 @@ def test_a_query_that_does_not_end_is_damage(made: Path, monkeypatch: pytest.Mon
     for name, value in {"_STEPS": 0, "_STEPS_PER_BYTE": 0, "_COUNTED": 1}.items():
         monkeypatch.setattr(f"xsent.search.store.{name}", value)
     raises(DataError, r"\.db: damaged \(interrupted\)", SearchIndex, made)
+
+
+def test_a_database_without_room_is_a_full_disk_and_stays_as_it_was(made: Path) -> None:
+    database = IndexDatabase(made, write=True)
+    database._connection.execute("PRAGMA max_page_count = 1")  # the pages that it has
+    passages = [Passage.of(bytes(8), "", line, "Henry. " * 10_000, "", "") for line in range(9)]
+    with pytest.raises(OSError) as caught:
+        database.save(database.state(), 99, passages)
+    assert caught.value.errno == errno.ENOSPC and str(database.path) in str(caught.value)
+    assert len(SearchIndex(made)) == 43
 
 
 def test_an_index_that_is_cut_while_it_is_open_is_an_error(path: Path) -> None:

@@ -66,6 +66,18 @@ def test_standard_streams_may_be_closed(tmp_path: Path) -> None:
     assert (tmp_path / "a.npy").exists()
 
 
+def test_a_process_may_have_no_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = mock.Mock()
+    monkeypatch.setattr(terminal, "import_module", called)
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    terminal.main()
+    called().main.assert_called_once_with()
+    assert (sys.stdin.read(), sys.stdout.write("x"), sys.stderr.write("x")) == ("", 1, 1)
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.close()
+
+
 def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])

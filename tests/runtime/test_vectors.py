@@ -109,9 +109,17 @@ def test_damaged_files(tmp_path: Path) -> None:
         ("a.npy.json", {"precision": "binary", "dim": 8}, r"shape \[13, 8\], but its note has binary of 8 dimensions"),
         *(
             ("a.npy.json", change, r"a.npy.json: damaged")
-            for change in ({"precision": "int4"}, {"precision": ["x"]}, {"dim": "8"}, {"dim": 0}, {"dim": True})
+            for change in (
+                {"precision": "int4"},
+                {"precision": ["x"]},
+                {"dim": "8"},
+                {"dim": 0},
+                {"dim": True},
+                {"fingerprint": 1},
+            )
         ),
         ("a.jsonl", 10, r"a.jsonl: damaged"),
+        ("a.jsonl", b'{"sentence": "a", "vector": [1, 2]}\n', r"row 1: \[2\] numbers, expected 8"),
     ]:
         file, path = tmp_path / name, tmp_path / name.removesuffix(".json")
         write(path, force=True)
@@ -122,6 +130,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         if content is not None:
             file.write_bytes(whole[:content] if isinstance(content, int) else content)
         raises(DataError, message, open_vectors, path)
+    raises(DataError, "a.txt: expected vectors in a file that ends in .npy or ", open_vectors, tmp_path / "a.txt")
 
 
 @pytest.mark.parametrize("name", ["a.npy", "a.npy.json"])

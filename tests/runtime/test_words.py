@@ -151,7 +151,9 @@ def test_a_word_that_begins_as_one_of_the_query_counts_half(path: Path, builtin:
     assert shares("repairs") == {0: pytest.approx(1 / 2)} and shares("repair") == {0: pytest.approx(1)}
 
 
-def test_a_common_word_is_looked_for_only_among_what_is_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_common_word_is_looked_for_only_among_what_is_found(
+    path: Path, builtin: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build_index(path, [str(number % 3) for number in range(90)], Replay(np.eye(99)))  # type: ignore[arg-type]
     database = IndexDatabase(path)
     shared = lambda **options: database.shared_words("1", [4, 5], among=90, rarity=lambda _: 1, **options)  # noqa: E731
@@ -160,6 +162,9 @@ def test_a_common_word_is_looked_for_only_among_what_is_found(path: Path, monkey
     exact = shared(most=0, rows=90)
     monkeypatch.setattr("xsent.search.store._COMMON", 10)
     assert shared(most=99, rows=90) == {4: pytest.approx(exact[4], rel=0.1)}
+    longer = path.with_name("longer")  # the word itself is rare, but many begin with it: they do not count
+    build_index(longer, ["station", *("stations " * 20).split()], builtin)
+    assert IndexDatabase(longer).shared_words("station", [], most=9, rows=21, among=21, rarity=lambda _: 1) == {0: 1}
 
 
 def test_what_is_said_if_nothing_is_close(path: Path, builtin: SentenceEncoder) -> None:
