@@ -276,8 +276,8 @@ def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def learnt(student: Path, bert: Path) -> Path:
+def learnt(student: Path, bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The last checkpoint of an uninterrupted training of it; those of the stages before lie beside it."""
     from trainings import train  # only here: it takes a second
 
-    return train(student, student.parent / "whole", teacher=bert)
+    return build_once(tmp_path_factory, "learnt", lambda folder: train(student, folder / "whole", teacher=bert))

@@ -127,6 +127,7 @@ def test_http_serves_this_machine_alone_and_a_port_in_use_is_said(run: Runner, f
             assert process.stderr.read() == b""
 
 
+@pytest.mark.slow
 def test_nonsense_on_standard_input_ends_nothing(folder: Path) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
     half = r'{"jsonrpc": "2.0", "id": 0, "method": "\ud800"}'  # no valid text: the library drops it, as all nonsense

@@ -69,6 +69,7 @@ def client(encoder: SentenceEncoder, made: Path) -> TestClient:
     )
 
 
+@pytest.mark.slow
 def test_openai_s_client_reads_the_very_vectors(address: str, encoder: SentenceEncoder) -> None:
     import openai  # only here: it takes two seconds
 

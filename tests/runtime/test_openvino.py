@@ -89,6 +89,7 @@ def test_float32_is_the_encoder_at_any_length(
             np.testing.assert_allclose(vectors[0], trained, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_eight_bits_are_close(checkpoint: Checkpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("nncf")
     out = tmp_path / "out"
@@ -103,7 +104,7 @@ def test_eight_bits_are_close(checkpoint: Checkpoint, tmp_path: Path, capfd: pyt
     assert encoder.bundle.parity["openvino"]["kind"] == "int8"
 
 
-@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("precision", ["float32", pytest.param("int8", marks=pytest.mark.slow)])
 def test_the_same_bytes_twice_of_no_machine(precision: Precision, checkpoint: Checkpoint, tmp_path: Path) -> None:
     if precision == "int8":
         pytest.importorskip("nncf")
