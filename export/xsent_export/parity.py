@@ -294,8 +294,11 @@ def _share_found(queries: NDArray[np.float32], candidates: NDArray[np.float32]) 
 
 
 def calibration_texts(pairs: Pairs) -> list[str]:
-    """The texts of every other pair. The gate measures on all pairs, but OpenVINO's files on the other half."""
-    return [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
+    """The texts of every other pair. The gate measures on all pairs, but OpenVINO's files on the other half.
+
+    Of each language English comes first, then the translations: if they took turns, every n-th text could be English.
+    """
+    return [text for sides in pairs.values() for side in zip(*sides[1::2], strict=True) for text in side]
 
 
 def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:

@@ -1,5 +1,6 @@
 """The parity gate: what it measures, and what it refuses."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,15 @@ from xsent.errors import DataError, ParityError
 from xsent_export import graph
 from xsent_export.export import export
 from xsent_export.options import Budget, BundleSpec, ExportOptions, Precision
-from xsent_export.parity import LanguageParity, Parity, measure_parity, read_pairs, tolerances
+from xsent_export.parity import (
+    LanguageParity,
+    Parity,
+    calibration_texts,
+    evenly_spaced,
+    measure_parity,
+    read_pairs,
+    tolerances,
+)
 from xsent_train.checkpoint import load_checkpoint
 
 Vectors = NDArray[Any]
@@ -112,6 +121,16 @@ def test_pairs_are_read_once_and_spread(tmp_path: Path) -> None:
     raises(DataError, "no usable pair", read_pairs, file)
     file.write_text("web\tA sentence alone.\n")
     raises(DataError, "no translations; expected held-out pairs", read_pairs, file)
+
+
+@pytest.mark.parametrize("count", [25, 28, 99, 100])
+def test_every_nth_text_to_calibrate_on_is_of_both_sides(count: int) -> None:
+    """28 of 112 texts are every fourth: if sides took turns, that would be English only."""
+    pairs = {language: [(f"en {number}", language) for number in range(56)] for language in ("de", "fr")}
+    texts = calibration_texts(pairs)
+    assert len(texts) == 112 and "en 0" not in texts  # of every other pair
+    sides = Counter(text.split()[0] for text in evenly_spaced(texts, count))
+    assert sides["en"] == pytest.approx(count / 2, abs=1) and sides["de"] == pytest.approx(count / 4, abs=1)
 
 
 def test_processors_that_are_not_named_and_bundles_that_round_more_may_differ_more() -> None:

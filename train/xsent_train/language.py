@@ -69,7 +69,7 @@ class Addition:
 
 
 class OwnTeacher:
-    """Teaches the new rows with the encoder's own English vectors, see `Teaches`.
+    """TargetSource the new rows with the encoder's own English vectors, see `TargetSource`.
 
     For a sentence without translation, it estimates them from other teachers.
     """
@@ -260,7 +260,7 @@ def _train(
     corpus = CorpusConfig(files=(TEXT,), validation_share=HELD_OUT_SHARE)
     shape["readouts"] = bool(grown.config.depths)
     recipe = Recipe(name=addition.language, languages=(addition.language,), corpus=corpus, stages=(stage,), **shape)
-    run, teachers = addition.out / "training", Teachers(vectors=teacher)
+    run, teachers = addition.out / "training", Teachers(source=teacher)
     trainer = Trainer(recipe, [addition.out / TEXT], run, threads=threads, teacher=teachers, start=grown.path)
     return load_checkpoint(trainer.train())
 

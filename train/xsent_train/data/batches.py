@@ -33,7 +33,7 @@ from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
 from xsent_train.recipe import Basics, PassagesConfig, StageConfig
 from xsent_train.teacher.cache import TeacherVectors, teacher_vectors
-from xsent_train.teacher.open import Teaches
+from xsent_train.teacher.open import TargetSource
 from xsent_train.tokens import open_tokenizer
 
 logger = logging.getLogger(__name__)
@@ -247,7 +247,7 @@ class TrainingData:
         number: int,
         stage: StageConfig,
         encoder: Encoder,
-        teacher: Teaches | None,
+        teacher: TargetSource | None,
         *,
         table: Tensor | None,
         passages: PassagesConfig | None,
@@ -272,7 +272,7 @@ class TrainingData:
             draw, teacher=vectors, clusters=clusters, swaps=swaps, spellings=spellings, scored=scored, asked=asked
         )
 
-    def _scored_batches(self, number: int, stage: StageConfig, teacher: Teaches | None) -> ScoredBatches | None:
+    def _scored_batches(self, number: int, stage: StageConfig, teacher: TargetSource | None) -> ScoredBatches | None:
         """The scored pairs of a stage, if it uses any; with a teacher's vectors, kept on disk."""
         wanted, store = stage.objectives.similarity, self.scored
         if wanted is None or store is None:
@@ -289,7 +289,7 @@ class TrainingData:
         self,
         number: int,
         stage: StageConfig,
-        teacher: Teaches | None,
+        teacher: TargetSource | None,
         settings: PassagesConfig | None,
         table: Tensor | None,
     ) -> PassageBatches | None:
@@ -306,7 +306,7 @@ class TrainingData:
         return batches
 
     def _vectors(
-        self, teacher: Teaches, pairs: Iterable[Pair], needed: Rows, kind: str, store: Store
+        self, teacher: TargetSource, pairs: Iterable[Pair], needed: Rows, kind: str, store: Store
     ) -> TeacherVectors:
         # The first rank computes them; the others then read them.
         with self._fabric.rank_zero_first():

@@ -206,7 +206,7 @@ class TeacherInput:
         return np.asarray(means.numpy(), np.float32)
 
     def targets(self, pairs: Sequence[Pair]) -> Floats:
-        """See `Teaches`: the means of the English sides."""
+        """See `TargetSource`: the means of the English sides."""
         return english_targets(self.encode, pairs)
 
 

@@ -24,7 +24,7 @@ from xsent.progress import Progress
 from xsent.similarity import Floats, release_pages
 from xsent_train.data.corpus import Pair
 from xsent_train.data.store import chosen_pairs
-from xsent_train.teacher.open import Teaches
+from xsent_train.teacher.open import TargetSource
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ class TeacherVectors:
 
 
 def teacher_vectors(
-    teacher: Teaches, pairs: Iterable[Pair], needed: NDArray[np.int64], folder: Path, *, key: str
+    teacher: TargetSource, pairs: Iterable[Pair], needed: NDArray[np.int64], folder: Path, *, key: str
 ) -> TeacherVectors:
     """A teacher's vectors of pairs of a store: read from disk, or computed if missing, in constant memory.
 

