@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from xsent.bundle import file_digest
 from xsent.clean import remove_format
 from xsent.errors import DataError
-from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, to_json
+from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, remove_folder, to_json
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.tokens import open_tokenizer
 
@@ -224,6 +224,12 @@ def stage_folders(run: Path, stage: str) -> list[Path]:
     name = re.compile(re.escape(stage) + r"-(\d{7,})")
     found = [(match, path) for path in run.glob("checkpoints/*") if (match := name.fullmatch(path.name))]
     return [path for _, path in sorted((int(match[1]), path) for match, path in found)]
+
+
+def remove_older(run: Path, stage: str) -> None:
+    """Remove the checkpoints of a stage but for the last."""
+    for older in stage_folders(run, stage)[:-1]:
+        remove_folder(older)
 
 
 def last_finished(run: Path) -> Path:

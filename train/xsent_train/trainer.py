@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.files.atomic import remove_folder
 from xsent_train.checkpoint import (
     AXES,
     SPACES,
@@ -22,6 +21,7 @@ from xsent_train.checkpoint import (
     load_checkpoint,
     load_optimizer,
     optimizer_state,
+    remove_older,
     restore_optimizer,
     save_checkpoint,
     stage_folders,
@@ -120,8 +120,8 @@ class Trainer:
         Raises DataError if it was trained with other settings.
         """
         recipe, origin = self._recipe_until(number), self._origin(number)
-        folders = stage_folders(self.run_folder, recipe.stages[-1].name)
-        if not folders:
+        stage_name = recipe.stages[-1].name
+        if not (folders := stage_folders(self.run_folder, stage_name)):
             return None
         checkpoint = load_checkpoint(folders[-1])
         changes = [differences(checkpoint.about["recipe"], recipe)]
@@ -130,8 +130,8 @@ class Trainer:
                 changes.append(f"{name}: {saved!r} became {now!r}")
         if changed := ", ".join(filter(None, changes)):
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
-        for older in folders[:-1] if self.fabric.is_global_zero else ():
-            remove_folder(older)
+        if self.fabric.is_global_zero:
+            remove_older(self.run_folder, stage_name)
         return checkpoint
 
     def _recipe_until(self, number: int) -> Recipe:
@@ -318,8 +318,7 @@ class Trainer:
                 **self._origin(number),
             }
             save_checkpoint(path, about, weights, state, [prepared.tokenizer, prepared.validation])
-            for older in stage_folders(self.run_folder, stage.name)[:-1]:
-                remove_folder(older)
+            remove_older(self.run_folder, stage.name)
 
         on_first_rank(self.fabric, write)
         return path
