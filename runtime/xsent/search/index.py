@@ -158,7 +158,7 @@ class SearchIndex:
             The hits of every query, best first; ties keep the order of the lines.
 
         Raises:
-            FingerprintError: The index is of another encoder.
+            FingerprintError: The index was built with another encoder.
             DataError: A passage among the hits is damaged.
         """
         if isinstance(queries, str):
