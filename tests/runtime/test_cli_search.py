@@ -22,7 +22,7 @@ def notes(tmp_path: Path) -> Path:
 @pytest.fixture
 def made(run: Runner, notes: Path, mini_bundle: Path) -> Path:
     index = notes.with_name("notes.index")
-    warning = "Warning: 1 of 4 lines have no letter or digit; they are never found\n"
+    warning = "Warning: 1 of 4 lines have no words; they are never found\n"
     assert run("index", notes, index, "--model", mini_bundle) == (0, "", f"{warning}{index}: 3 texts\n")
     return index
 

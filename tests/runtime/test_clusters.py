@@ -89,7 +89,7 @@ def test_a_language_of_few_texts_keeps_their_subject() -> None:
 
 def test_texts_without_words_are_in_no_cluster() -> None:
     vectors = around(20, 20)
-    texts = ["A lamp."] * 19 + ["?!"] + ["A cat."] * 20
+    texts = ["A lamp."] * 19 + ["N/A"] + ["A cat."] * 20
     assert cluster(vectors).labels[19] == 0
     assert cluster(vectors, texts=texts).labels.tolist() == [1] * 19 + [-1] + [0] * 20
 

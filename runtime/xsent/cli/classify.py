@@ -65,6 +65,7 @@ def fit(
 ) -> None:
     """Fit a head; cross-validation chooses its regularisation and calibrates its probabilities."""
     from xsent.classification.classifier import LinearClassifier, head_files
+    from xsent.classification.labels import label_key
     from xsent.encoder import SentenceEncoder
     from xsent.evaluation.topics import read_examples
 
@@ -89,7 +90,7 @@ def fit(
         f"{100 * choice.accuracy:.1f}% right, log loss {choice.log_loss:.3f} (L2 {choice.l2:g})"
     )
     print_result(facts, text, as_json=as_json)
-    fewest, most = (pick(Counter(examples.labels).values()) for pick in (min, max))
+    fewest, most = (pick(Counter(map(label_key, examples.labels)).values()) for pick in (min, max))
     if most >= _UNEQUAL * fewest and not balanced:
         advice = "if rare labels matter as much, fit with --balanced"
         typer.echo(f"The labels have {fewest:,} to {most:,} examples; {advice}.", err=True)
@@ -119,8 +120,8 @@ def predict(
 ) -> None:
     """Print label, probability and text of every line, in constant memory; with --id the id comes first.
 
-    A text that is far from all training texts is unknown, and so is one without letters or digits; neither has a
-    probability.
+    A text that is far from all training texts is unknown, and so is one without words, such as "..." or "N/A"; neither
+    has a probability.
     """
     from xsent.classification.classifier import LinearClassifier
     from xsent.encoder import SentenceEncoder

@@ -67,7 +67,7 @@ class IndexWriter:
         return self._appended >= SAVE_EVERY or self._characters > _MOST_TEXT
 
     def append(self, vector: Vectors, source: str, line: int, text: str, context: str = "", id: str = "") -> None:
-        """Add a passage and its vector [D]; skips a text without a letter or digit, which would be near everything."""
+        """Add a passage and its vector [D]; skips a text without words, which would be near everything."""
         self._appended += 1
         if vector.any() and has_words(f"{context} {text}"):
             stored = vector.astype(STORED, copy=False).tobytes()
