@@ -147,7 +147,7 @@ def read_rows(source: str | Path, columns: Sequence[str] | None, *, quotes: bool
     if not head:
         raise _no_rows(source)
     if _JSON_LIST.match("".join(head[:5])):
-        advice = "turn it into JSON Lines, one object per line, such as by jq -c '.[]'"
+        advice = "turn it into JSON Lines, one object per line, for example with jq -c '.[]' FILE > FILE.jsonl"
         raise DataError(f"{source_name(source)}: a JSON list, which is not read; {advice}")
     if head[0].startswith("{"):
         yield from _json_rows(source, chain(head, lines), columns)
