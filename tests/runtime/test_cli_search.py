@@ -63,11 +63,13 @@ def test_interrupt_exits_130_and_says_what_is_kept(
     index = tmp_path / "x.index"
     lines = "".join(f"Anna sees Boris {number} times.\n" for number in range(count)).encode()
     begun = lambda: index.exists() and IndexDatabase(index).state().lines  # noqa: E731
-    message = b"Indexed lines are kept; run the same command with --resume to continue.\n" if kept else b""
     often = f"{OFFLINE}; from xsent.search import lines, writer; writer.SAVE_EVERY = lines._BLOCK_LINES = 100"
     once = begun if kept else index.exists
     ended = interrupt("index", "-", index, "--model", mini_bundle, lines=lines, once=once, before=often)
-    assert (ended, index.exists()) == ((130, message + b"Error: interrupted\n"), kept)
+    message = "No line is indexed yet; run the same command again."
+    if kept:
+        message = f"Indexed lines are kept: {begun():,}; run the same command with --resume to continue."
+    assert (ended, index.exists()) == ((130, f"{message}\nError: interrupted\n".encode()), kept)
     if kept:
         notice = f"{index}: incomplete, {begun():,} lines so far; xsent index --resume continues it\n"
         assert run("search", index, "Anna", "--model", mini_bundle)[::2] == (0, notice)

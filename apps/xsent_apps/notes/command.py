@@ -106,7 +106,7 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_a
     may_fail = is_asked and not force and notes.index.is_dir()
     before = notes.skipped.keys(), notes.ignored
     try:
-        count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
+        count = notes.update(encoder, force=force, show_progress_bar=None)
     except DataError as error:
         if not may_fail:
             raise

@@ -72,7 +72,7 @@ def fit(
     head_files(head, new=not force)
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     examples = read_examples(train, _names(columns))
-    vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
+    vectors = examples.encode(encoder, show_progress_bar=None)
     fitted = LinearClassifier.fit(
         vectors,
         examples.labels,

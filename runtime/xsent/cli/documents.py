@@ -1,6 +1,5 @@
 """`xsent documents`: document vectors that do not depend on the language, and aligned documents."""
 
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -117,7 +116,7 @@ def embed(
     encoder = _document_encoder(model, layers, threads, fitted, {language: corpus}, rank, weights)
     note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
     with vector_file(output, note, force=force) as writer:
-        vectors = encoder.encode(list(corpus.values()), language, show_progress_bar=sys.stderr.isatty())
+        vectors = encoder.encode(list(corpus.values()), language, show_progress_bar=None)
         for name, vector in zip(corpus, vectors, strict=True):
             writer.write(name, vector)
     if empty := int((~vectors.any(axis=1)).sum()):
@@ -194,7 +193,7 @@ def _document_encoder(
         return DocumentEncoder.load(fitted, encoder)
     documents = {code: list(corpus.values()) for code, corpus in corpora.items()}
     fresh = DocumentEncoder(encoder, weighted=weights)
-    return fresh.fit(documents, rank=rank, show_progress_bar=sys.stderr.isatty())
+    return fresh.fit(documents, rank=rank, show_progress_bar=None)
 
 
 def _read_corpus(source: str, *, split: bool) -> Corpus:

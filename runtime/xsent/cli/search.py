@@ -1,6 +1,5 @@
 """`xsent index` and `xsent search`: lines of text searched by meaning."""
 
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -56,7 +55,7 @@ def index(
         space=space,
         resume=resume,
         force=force,
-        show_progress_bar=sys.stderr.isatty(),
+        show_progress_bar=None,
     )
     if empty := made.lines - made.rows:
         warnings.warn(f"{empty:,} of {made.lines:,} {texts.unit} have no words; they are never found", stacklevel=1)

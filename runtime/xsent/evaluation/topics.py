@@ -49,7 +49,7 @@ class Examples:
     labels: list[str]  # a label for each text or pair
     texts: list[str]  # in order; both texts of each pair
 
-    def encode(self, encoder: SupportsEncode, *, show_progress_bar: bool = False) -> NDArray[Any]:
+    def encode(self, encoder: SupportsEncode, *, show_progress_bar: bool | None = False) -> NDArray[Any]:
         """Vectors [n, D], or [n, 2, D] of pairs; a `SentenceEncoder` splits long texts instead of cutting them."""
         if isinstance(encoder, SentenceEncoder):
             vectors = encoder.encode(self.texts, on_long="split", show_progress_bar=show_progress_bar)
