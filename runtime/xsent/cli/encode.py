@@ -76,7 +76,7 @@ def _encode_rows(
 ) -> None:
     """Encode the texts of a source; settings are those of `SentenceEncoder.encode_iter`."""
     from xsent.files.text import file_state
-    from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput, vector_file
+    from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput, is_complete, vector_file
     from xsent.progress import Progress, known_total
 
     id = source.id
@@ -85,6 +85,9 @@ def _encode_rows(
     dim = settings["truncate_dim"] or encoder.dim
     fingerprint = encoder.fingerprint_of(settings["space"])
     note = VectorMeta(fingerprint, dim, settings["precision"], settings["normalize_embeddings"])
+    if resume and output is not None and is_complete(output, note):
+        warnings.warn(f"{output}: already complete; there is nothing to resume", stacklevel=1)
+        return
     state = file_state(source.path)
     job = {"on_long": settings["on_long"], "bytes of input": state and state[0], "clean": encoder.clean}
     job |= {"column": source.column, "id": id}
