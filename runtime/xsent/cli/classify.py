@@ -70,8 +70,8 @@ def fit(
     from xsent.evaluation.topics import read_examples
 
     head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     examples = read_examples(train, _names(columns))
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     vectors = examples.encode(encoder, show_progress_bar=None)
     fitted = LinearClassifier.fit(
         vectors,
@@ -126,9 +126,10 @@ def predict(
     from xsent.classification.classifier import LinearClassifier
     from xsent.encoder import SentenceEncoder
 
+    source = TextSource(file, column, id)
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
-    _write_labels(classifier, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
+    _write_labels(classifier, encoder, source, unknown, output, as_json=as_json, force=force)
 
 
 @app.command(
@@ -228,8 +229,9 @@ def zero_shot(
 
     if head is not None:
         head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers, threads=threads)
+    source = TextSource(file, column, id)
     known = None if examples is None else read_examples(examples, _names(columns))
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     made = LinearClassifier.from_descriptions(
         encoder.encode(labels, on_long="split"),
         [text.partition(":")[0].strip() for text in labels],
@@ -237,7 +239,7 @@ def zero_shot(
         examples=None if known is None else known.encode(encoder),
         example_labels=() if known is None else known.labels,
     )
-    _write_labels(made, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
+    _write_labels(made, encoder, source, unknown, output, as_json=as_json, force=force)
     if head is not None:
         made.save(head, force=force)
         typer.echo(f"{head}: {len(made.labels)} labels from descriptions and {made.examples:,} examples", err=True)

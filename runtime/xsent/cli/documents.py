@@ -11,7 +11,7 @@ import typer
 from xsent.cli import options
 from xsent.cli.rows import row_output
 from xsent.cli.terminal import print_result
-from xsent.errors import DataError
+from xsent.errors import DataError, find_extra
 from xsent.files.atomic import file_exists_error
 
 if TYPE_CHECKING:
@@ -200,6 +200,8 @@ def _read_corpus(source: str, *, split: bool) -> Corpus:
     """Documents of a folder by the names of the files, or of a file by their numbers from 1."""
     from xsent.files.text import read_lines
 
+    if not split:
+        find_extra("documents", "sentencex")
     folder = Path(source)
     if source != "-" and folder.is_dir():
         texts = {file.stem: list(read_lines(file)) for file in sorted(folder.glob("*.txt"))}

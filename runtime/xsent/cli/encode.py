@@ -49,11 +49,15 @@ def encode(
     """
     from xsent.encoder import SentenceEncoder
     from xsent.files.tables import TextSource
+    from xsent.files.vectors import check_format
 
     if resume and output is None:
         raise ValueError("--resume needs --output")
     if resume and force:
         raise ValueError("use either --resume or --force")
+    if output is not None:
+        check_format(output.name, precision)
+    source = TextSource(file, column, id)
     settings: dict[str, Any] = {
         "normalize_embeddings": normalize,
         "truncate_dim": truncate_dim,
@@ -62,7 +66,7 @@ def encode(
         "space": space,
     }
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
-    _encode_rows(TextSource(file, column, id), output, encoder, settings, resume=resume, force=force)
+    _encode_rows(source, output, encoder, settings, resume=resume, force=force)
 
 
 def _encode_rows(

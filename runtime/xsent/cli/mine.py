@@ -15,7 +15,7 @@ import typer
 from xsent.cli import options
 from xsent.cli.rows import asks_json, row_output
 from xsent.cli.terminal import format_table
-from xsent.errors import DataError
+from xsent.errors import DataError, find_extra
 from xsent.files.tables import TextSource, place_of, read_pairs
 from xsent.progress import Progress
 
@@ -239,6 +239,7 @@ def cluster(
     from xsent.mining.boilerplate import strip_boilerplate
     from xsent.mining.names import name_clusters
 
+    find_extra("cluster", "scipy", "sklearn")
     place, kind = ("line", int) if id is None else ("id", str)
     columns = {"cluster": int, "name": str, place: kind, "text": str}
     output_rows = row_output(output, columns, as_json=as_json, force=force)

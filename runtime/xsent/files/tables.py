@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from xsent.errors import DataError, require_extra
+from xsent.errors import DataError, find_extra, require_extra
 from xsent.files.atomic import as_data_error
 from xsent.files.text import (
     LONGEST,
@@ -47,12 +47,18 @@ def place_of(text: str, number: int) -> str | int:
 class TextSource:
     """Re-iterable texts of a file, its lines or a column, in constant memory.
 
+    Raises MissingExtraError if the package that reads it is not installed.
+
     Iterating raises DataError if the file cannot be read or changes meanwhile, or is a table and no column is named.
     """
 
     path: str  #: `-` is standard input
     column: str | None = None  #: column with the texts, where the file is a table
     id: str | None = None  #: column with the ids of the rows
+
+    def __post_init__(self) -> None:
+        if self.column is not None and _is_parquet(self.path):
+            find_extra("parquet", "pyarrow")
 
     @property
     def unit(self) -> str:

@@ -334,8 +334,8 @@ def is_complete(path: Path, note: VectorMeta) -> bool:
     if (found := open_vectors(path).note) != note:
         other = next(name for name, value in asdict(note).items() if getattr(found, name) != value)
         raise DataError(
-            f"{path}: complete, but of another job: its {other} is {getattr(found, other)}, not {getattr(note, other)}; "
-            "use the same, or start over with --force"
+            f"{path}: complete, but of another job: its {other} is {getattr(found, other)}, not "
+            f"{getattr(note, other)}; use the same, or start over with --force"
         )
     return True
 
