@@ -50,7 +50,6 @@ def page(browser: Any, address: str) -> Iterator[Any]:  # noqa: ANN401
     """The page with its example."""
     with quiet_page(browser, viewport={"width": 1280, "height": 900}) as page:
         open_page(page, address)
-        page.click("#example")
         expect(page, "#encoding").to_contain_text("54 passages.")
         yield page
 
@@ -195,10 +194,12 @@ def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, small: str) -> N
     databases = "indexedDB.databases().then((all) => all.map(({ name }) => name))"
 
     open_page(page, small)
+    assert page.locator("#documents li").count() == 9  # the example, at the first visit
+    page.click("#adding summary")
     page.fill("#paste", "\n".join(NOTES["en"]))
     page.click("#add")
-    expect(page, "#encoding").to_contain_text("3 passages.")
-    assert page.evaluate(databases) == []
+    expect(page, "#encoding").to_contain_text("3 passages.")  # the example has given way
+    assert page.locator("#documents li").count() == 1 and page.evaluate(databases) == []
     open_page(page, small)
     assert page.locator("#documents li").count() == 0
     page.check("#keep")
@@ -216,3 +217,18 @@ def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, small: str) -> N
     open_page(page, small)
     assert page.locator("#documents li").count() == 0 and not page.is_checked("#keep")
     context.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 740)])
+def test_many_files_leave_the_search_in_sight(browser: Any, small: str, width: int, height: int) -> None:  # noqa: ANN401
+    with quiet_page(browser, viewport={"width": width, "height": height}) as page:
+        open_page(page, small)
+        names = [f"A note with a longer name, number {number}.txt" for number in range(60)]
+        notes = [{"name": name, "mimeType": "text/plain", "buffer": f"Note {name}".encode()} for name in names]
+        page.set_input_files("#files", notes)
+        expect(page, "#encoding").to_contain_text("60 passages.")
+        page.fill("#query", "Note 7")
+        expect(page, "#results li").to_be_visible()
+        assert page.evaluate("scrollY") == 0
+        bottom = page.locator("#results li").first.bounding_box()
+        assert bottom["y"] + bottom["height"] < height
