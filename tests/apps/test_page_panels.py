@@ -113,6 +113,8 @@ def test_tables_are_read_and_written_as_others_read_them(page: Any) -> None:  # 
     lines = '{"id": 1}\n\n{"id": 2, "text": "=1+1"}\n'
     assert page.evaluate(read, [lines, "a.jsonl"]) == {"columns": ["id", "text"], "rows": [["1", ""], ["2", "=1+1"]]}
     assert page.evaluate(read, ["{name},text\n1,hello\n", "a.csv"])["columns"] == ["{name}", "text"]
+    excel = page.evaluate(read, ["sep=|\r\nid|text, long\r\n1|hello\r\n", "a.csv"])
+    assert excel == {"columns": ["id", "text, long"], "rows": [["1", "hello"]]}
     write = "async (rows) => (await import('./table.js')).saveCsv('a.csv', ['text', 'x'], rows)"
     with page.expect_download() as download:
         page.evaluate(write, [["=1+1", -0.5], ["@a", 1], ["-3", 2]])
