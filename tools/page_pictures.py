@@ -18,11 +18,10 @@ IMAGES = Path(__file__).parent.parent / "docs" / "images"
 
 
 def open_example(browser: Browser, address: str, **window: Any) -> Page:  # noqa: ANN401  the options of a window
-    """Open the page and load its example."""
+    """Open the page, which shows its example at the first visit."""
     page = browser.new_context(**window).new_page()
     page.goto(address)
     page.wait_for_selector("html[data-ready]", timeout=60_000)
-    page.click("#example")
     expect(page.locator("#encoding")).to_contain_text("54 passages.", timeout=60_000)
     return page
 

@@ -26,7 +26,7 @@ from xsent import (
     without_background,
 )
 from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption, VectorsOption
-from xsent.errors import require_extra
+from xsent.errors import find_extra, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
 from xsent.files.tables import TextSource, read_rows
 from xsent.files.vectors import open_vectors
@@ -67,6 +67,10 @@ def map_file(
     _check_name(out)
     if out.exists() and not force:
         raise file_exists_error(out)
+    if out.suffix == ".png":
+        find_extra("map", "matplotlib")
+    if CLUSTER in (by or [CLUSTER]):
+        find_extra("cluster", "scipy", "sklearn")
     read, colours = _read(texts, column, by or [CLUSTER])
     if vectors is None:
         rows = SentenceEncoder(model, threads=threads).encode(strip_boilerplate(read), on_long="split")

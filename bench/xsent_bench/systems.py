@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.errors import MissingExtraError
+from xsent.errors import MissingExtraError, install_advice
 from xsent_bench import OURS
 
 MINILM = "multilingual-MiniLM-L12"
@@ -42,8 +42,8 @@ class System:
             try:
                 version(package.partition("==")[0])
             except ModuleNotFoundError as error:
-                wanted = package if self.weights else "'xsent[peers]'"
-                raise MissingExtraError(f"{error.name} is not installed; pip install {wanted}") from error
+                advice = f"pip install {package}" if self.weights else install_advice("peers")
+                raise MissingExtraError(f"{error.name} is not installed; {advice}") from error
         module, _, inside = self.weights.partition("/")
         found = find_spec(module) if module else None
         return Path(found.origin).parent / inside if found and found.origin else None

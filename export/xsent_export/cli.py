@@ -11,11 +11,19 @@ import typer
 
 from xsent.cli.options import CONTEXT, JsonOption, split_names
 from xsent.cli.terminal import format_table, one_line_errors
-from xsent.errors import require_extra
+from xsent.errors import find_extra, require_extra
 
 if TYPE_CHECKING:
     from xsent_export.export import ExportResult
 
+
+# The extra that a format needs, and its packages; others need only those of `export`.
+_EXTRAS = {
+    "openvino": ("export", "openvino", "nncf"),
+    "gguf": ("gguf", "gguf"),
+    "text": ("phone", "onnxruntime_extensions"),
+    "teacher": ("teacher", "tokenizers"),
+}
 
 app = typer.Typer(context_settings=CONTEXT, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -68,6 +76,9 @@ def run_export(
     The bundle is compared with the checkpoint on pairs held out from training. If the worst language loses too much,
     the command fails and writes nothing.
     """
+    find_extra("export", "torch", "onnx")
+    if format in _EXTRAS:
+        find_extra(*_EXTRAS[format])
     with require_extra("export"):  # here because torch and onnx take seconds to import, which --help need not wait for
         from xsent_export.export import export
         from xsent_export.options import ExportOptions

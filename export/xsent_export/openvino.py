@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 
 from xsent.backends.openvino import FILES, import_openvino, open_core, without_telemetry
-from xsent.errors import DataError, MissingExtraError, in_one_line, require_extra
+from xsent.errors import DataError, MissingExtraError, in_one_line, install_advice, require_extra
 from xsent.tokenizer import Tokenizer
 from xsent_export.graph import INPUT, READOUT, SCORED, WEIGHED, BatchGraph, EncoderGraph
 from xsent_export.options import BundleSpec, Precision
@@ -93,7 +93,7 @@ def write_openvino(
     except Exception as error:  # from an unsuitable version; the errors share no base class
         raise MissingExtraError(
             f"openvino {openvino.__version__} or its nncf cannot write this encoder ({in_one_line(error)}); "
-            "pip install -U 'xsent[export]'"
+            f"{install_advice('export', '-U ')}"
         ) from error
     xml = folder / FILES[0]
     try:

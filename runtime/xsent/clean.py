@@ -55,6 +55,13 @@ def remove_format(text: str) -> str:
     return text if str.isascii(text) else _FORMAT.sub("", text)
 
 
+def without_markup(text: str) -> str:
+    """A text without tags and comments of HTML, and with characters for its entities."""
+    if "<" in text:
+        text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_comments(text)))
+    return html.unescape(_ENTITY.sub("\ufffd", text)) if "&" in text else text
+
+
 def clean_text(text: str) -> str:
     """Strip e-mail, chat, log, OCR and export noise from a text; a text that is only noise is returned unchanged.
 

@@ -180,7 +180,7 @@ class SentenceEncoder:
         precision: Precision = "float32",
         on_long: OnLong = "warn",
         space: str | None = None,
-        show_progress_bar: bool = False,
+        show_progress_bar: bool | None = False,
         batch_size: int | None = None,
         device: object = None,
         convert_to_numpy: bool = True,
@@ -203,7 +203,7 @@ class SentenceEncoder:
             space: Map vectors into another model's space, one of `bundle.spaces`, such as "all-MiniLM-L6-v2", to
                 compare them with its own. Vectors that are already in it, see the property `space`, do not change.
                 Cannot be combined with `truncate_dim`: in that space the first numbers mean nothing by themselves.
-            show_progress_bar: Report progress on standard error.
+            show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
             batch_size: Accepted for compatibility with sentence-transformers; ignored, each sentence runs by itself.
             device: Accepted for compatibility; ignored, it runs on the CPU.
             convert_to_numpy: False raises ValueError: vectors are always arrays.

@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 
 class XsentError(Exception):
@@ -62,4 +63,16 @@ def require_extra(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[{extra}]'") from error
+        raise MissingExtraError(f"{error.name} is not installed; {install_advice(extra)}") from error
+
+
+def find_extra(extra: str, *packages: str) -> None:
+    """Raise MissingExtraError if a package of an extra is not installed; imports nothing, so it can be called first."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtraError(f"{package} is not installed; {install_advice(extra)}")
+
+
+def install_advice(extra: str, options: str = "") -> str:
+    """How to install an extra, perhaps with more options of pip. The name xsent is not on PyPI yet."""
+    return f'run pip install {options}".[{extra}]" in your clone of xsent'

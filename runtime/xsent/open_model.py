@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from xsent.bundle import MANIFEST
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError, MissingExtraError
+from xsent.errors import BundleError, MissingExtraError, install_advice
 
 GROUP = "xsent.encoders"
 # Openers in xsent's other packages, imported only for folders that are not bundles: the runtime depends on none.
@@ -60,6 +60,6 @@ def open_model(path: str | Path | None = None, layers: int | None = None, thread
             if encoder is not None:
                 return encoder
     if missing is not None and any((path / mark).is_file() for mark in _MARKS):
-        raise MissingExtraError(f"{path}: not a bundle, and {missing}; pip install xsent[train]") from missing
+        raise MissingExtraError(f"{path}: not a bundle, and {missing}; {install_advice('train')}") from missing
     names = ["bundle", *(opener.name for opener in openers)]
     raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(names)}")

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Literal
 
-from xsent.clean import remove_format
+from xsent.clean import remove_format, without_markup
 
 _SHORTEST, _ENDING = 4, 3  # fewest letters of a beginning, most letters of an ending
 
@@ -14,6 +14,9 @@ _SELECTORS = re.compile("[\ufe00-\ufe0f]")  # of variants of a character
 _ACCENTS = re.compile("(?<!и)[\u0300-\u036f]")
 _LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i", "ß": "ss"})
 SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})  # as people type them without the key
+
+# What programs write where a value is missing. Words that people write, such as "none" or "no", are texts.
+_NOTHING = re.compile(r"(?i:n\s?/\s?a\.?|n\.\s?a\.?|null|\(null\)|#n/?a|#nv)|#[A-Z/0]+[!?]|NaN|nan|NA|None|\\N")
 
 # Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
 _SCRIPTS = "\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
@@ -33,10 +36,7 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
     A key has no case, accents or compatibility forms, and ss for ß. A word with an umlaut has two keys: "Müller" is
     found as "muller" and as "mueller", but "neue" is not "neü".
     """
-    folded = _SELECTORS.sub("", remove_format(text)).casefold()
-    if not folded.isascii():
-        folded = _normalize("NFKC", folded).casefold()
-    for found in _RUN.finditer(folded):
+    for found in _RUN.finditer(folded(text)):
         word = found[0]
         if found.lastindex:
             yield from ((word[place : place + 2],) for place in range(len(word) - 1 or 1))
@@ -44,6 +44,12 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
             yield (word,)
         else:
             yield tuple(dict.fromkeys(map(without_accents, (word, word.translate(SPELLED)))))
+
+
+def folded(text: str) -> str:
+    """A text without case, format characters and compatibility forms."""
+    plain = _SELECTORS.sub("", remove_format(text)).casefold()
+    return plain if plain.isascii() else normalize("NFKC", plain).casefold()
 
 
 def beginning(key: str) -> str:
@@ -62,17 +68,22 @@ def joined_keys(text: str) -> str:
 
 
 def has_words(text: str) -> bool:
-    """Whether a text has a letter or a digit."""
-    return next(word_keys(text), None) is not None
+    """Whether a text has words: a letter or a digit outside of HTML tags, and not just a sign for nothing like "N/A".
+
+    A text without words, such as "...", "<p>&nbsp;</p>" or a row of emoji, is never found, is always `unknown`, and
+    joins no cluster.
+    """
+    plain = without_markup(text)
+    return next(word_keys(plain), None) is not None and not _NOTHING.fullmatch(remove_format(plain).strip())
 
 
 def without_accents(text: str) -> str:
     """A lower-case text without accents and other marks on its letters; kana and й keep theirs."""
-    plain = _ACCENTS.sub("", _normalize("NFD", text.translate(_LETTERS)))
+    plain = _ACCENTS.sub("", normalize("NFD", text.translate(_LETTERS)))
     return unicodedata.normalize("NFC", plain)
 
 
-def _normalize(form: Literal["NFD", "NFKC"], text: str) -> str:
+def normalize(form: Literal["NFC", "NFD", "NFKC"], text: str) -> str:
     """A normal form of a text, without combining marks beyond what one letter can have."""
     return unicodedata.normalize(form, _MAYBE_MARKS.sub(_limited, text) if len(text) > _MOST_MARKS else text)
 

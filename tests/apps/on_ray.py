@@ -73,7 +73,7 @@ def test_parts_are_those_of_the_command_and_only_missing_ones_are_made(
 
 
 def test_an_error_of_a_worker_keeps_the_other_parts(texts: Path, tmp_path: Path, mini_bundle: Path) -> None:
-    (texts / "b.txt").write_bytes(b"caf\xe9\n")
+    (texts / "b.txt").write_bytes(b"caf\x81\n")
     raises(DataError, r"b\.txt:1: not UTF-8", encode_folder, texts, tmp_path / "vectors", mini_bundle, 1)
     assert "b.txt.parquet" not in parts_in(tmp_path / "vectors") and parts_in(tmp_path / "vectors")
     write_lines(texts / "b.txt", ["café"])

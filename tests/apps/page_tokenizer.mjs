@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 const [source, model] = process.argv.slice(2);
 const { Tokenizer } = await import(source);
-const { joinedKeys, sharesOf, wordKeys } = await import(source.replace("tokenizer.js", "words.js"));
+const { hasWords, joinedKeys, sharesOf, wordKeys } = await import(source.replace("tokenizer.js", "words.js"));
 try {
   const tokenizer = new Tokenizer(new Uint8Array(readFileSync(model)));
   const texts = JSON.parse(readFileSync(0, "utf8"));
@@ -12,7 +12,8 @@ try {
   const [keys, words] = [texts.map((text) => [...wordKeys(text)]), texts.map((text) => tokenizer.wordsOf(text))];
   const passages = texts.slice(0, 30).map((text) => ({ keys: joinedKeys(text) }));
   const shares = words.slice(0, 30).map((query) => [...sharesOf(query, passages)]);
-  console.log(JSON.stringify({ ids, unknown, keys, words, shares }));
+  const worded = texts.map(hasWords);
+  console.log(JSON.stringify({ worded, ids, unknown, keys, words, shares }));
 } catch (error) {
   console.log(JSON.stringify({ error: error.message }));
 }

@@ -50,7 +50,6 @@ def page(browser: Any, address: str) -> Iterator[Any]:  # noqa: ANN401
     """The page with its example."""
     with quiet_page(browser, viewport={"width": 1280, "height": 900}) as page:
         open_page(page, address)
-        page.click("#example")
         expect(page, "#encoding").to_contain_text("54 passages.")
         yield page
 
@@ -114,6 +113,8 @@ def test_tables_are_read_and_written_as_others_read_them(page: Any) -> None:  # 
     lines = '{"id": 1}\n\n{"id": 2, "text": "=1+1"}\n'
     assert page.evaluate(read, [lines, "a.jsonl"]) == {"columns": ["id", "text"], "rows": [["1", ""], ["2", "=1+1"]]}
     assert page.evaluate(read, ["{name},text\n1,hello\n", "a.csv"])["columns"] == ["{name}", "text"]
+    excel = page.evaluate(read, ["sep=|\r\nid|text, long\r\n1|hello\r\n", "a.csv"])
+    assert excel == {"columns": ["id", "text, long"], "rows": [["1", "hello"]]}
     write = "async (rows) => (await import('./table.js')).saveCsv('a.csv', ['text', 'x'], rows)"
     with page.expect_download() as download:
         page.evaluate(write, [["=1+1", -0.5], ["@a", 1], ["-3", 2]])
@@ -195,10 +196,12 @@ def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, small: str) -> N
     databases = "indexedDB.databases().then((all) => all.map(({ name }) => name))"
 
     open_page(page, small)
+    assert page.locator("#documents li").count() == 9  # the example, at the first visit
+    page.click("#adding summary")
     page.fill("#paste", "\n".join(NOTES["en"]))
     page.click("#add")
-    expect(page, "#encoding").to_contain_text("3 passages.")
-    assert page.evaluate(databases) == []
+    expect(page, "#encoding").to_contain_text("3 passages.")  # the example has given way
+    assert page.locator("#documents li").count() == 1 and page.evaluate(databases) == []
     open_page(page, small)
     assert page.locator("#documents li").count() == 0
     page.check("#keep")
@@ -216,3 +219,18 @@ def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, small: str) -> N
     open_page(page, small)
     assert page.locator("#documents li").count() == 0 and not page.is_checked("#keep")
     context.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 740)])
+def test_many_files_leave_the_search_in_sight(browser: Any, small: str, width: int, height: int) -> None:  # noqa: ANN401
+    with quiet_page(browser, viewport={"width": width, "height": height}) as page:
+        open_page(page, small)
+        names = [f"A note with a longer name, number {number}.txt" for number in range(60)]
+        notes = [{"name": name, "mimeType": "text/plain", "buffer": f"Note {name}".encode()} for name in names]
+        page.set_input_files("#files", notes)
+        expect(page, "#encoding").to_contain_text("60 passages.")
+        page.fill("#query", "Note 7")
+        expect(page, "#results li").to_be_visible()
+        assert page.evaluate("scrollY") == 0
+        bottom = page.locator("#results li").first.bounding_box()
+        assert bottom["y"] + bottom["height"] < height

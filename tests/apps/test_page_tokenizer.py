@@ -19,7 +19,7 @@ from xsent.bundle import Bundle, builtin_path
 from xsent.clean import remove_format
 from xsent.search.store import IndexDatabase, IndexState, Passage
 from xsent.tokenizer import Tokenizer
-from xsent.words import word_keys
+from xsent.words import has_words, word_keys
 from xsent_apps.web.site import STATIC
 
 CLIENT = Path(__file__).parent / "page_tokenizer.mjs"
@@ -67,6 +67,9 @@ TYPED = [
 ]
 
 
+NOTHING = ["N/A", "n. a.", "null", "NaN", "#REF!", "...", "<p>&nbsp;</p>", "<br/>", "<p>N/A</p>", "👍👍👍", "\u200b"]
+
+
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     """That of the built-in model."""
@@ -80,7 +83,7 @@ def read(tokenizer: Tokenizer) -> tuple[list[str], dict[str, Any]]:
     pieces = tokenizer._processor.id_to_piece(list(range(0, tokenizer.vocab_size, 20)))
     words = [piece[1:] for piece in pieces if piece.startswith("▁")]
     made = [*multilingual(1500), *odd_texts(), " ".join(SENTENCES) * 3]
-    texts = [*UNKNOWN, *TYPED, *bundle.golden.sentences, *words, *made]
+    texts = [*UNKNOWN, *NOTHING, *TYPED, *bundle.golden.sentences, *words, *made]
     return texts, in_node(bundle.tokenizer_path, texts)
 
 
@@ -97,6 +100,8 @@ def test_ids_of_the_built_in_model_are_those_of_sentencepiece(
 
 def test_words_are_those_of_python(read: tuple[list[str], dict[str, Any]], tokenizer: Tokenizer) -> None:
     texts, answer = read
+    assert [text for text, here in zip(texts, answer["worded"], strict=True) if here != has_words(text)] == []
+    assert [has_words(text) for text in NOTHING] == [False] * len(NOTHING)
     for text, keys, words in zip(texts, answer["keys"], answer["words"], strict=True):
         expected = [*word_keys(text)]
         # Cherokee has small letters in JavaScript and large ones in Python when case is ignored.

@@ -13,9 +13,10 @@ from commands import raises
 from texts import pdf
 
 from xsent import DataError
+from xsent.files.encodings import as_western
 from xsent_apps.notes.passages import CONTEXT_LENGTH, sentences_of
 from xsent_apps.notes.read import READERS, read_passages
-from xsent_apps.notes.source import Source, as_western
+from xsent_apps.notes.source import Source
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:

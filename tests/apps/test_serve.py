@@ -118,6 +118,14 @@ def test_labels_and_lines_are_those_of_the_library(client: TestClient, encoder: 
     pairs = client.post("/classify", json={"input": [ENGLISH[:2], ENGLISH[2:4]], "head": "two"}).json()
     head = LinearClassifier.load(made / "pairs.npz", fingerprint=encoder.fingerprint)
     assert [one["label"] for one in pairs["data"]] == head.predict(encoder.encode(ENGLISH[:4]).reshape(2, 2, -1))
+    none = {"label": None, "probability": None}
+    for texts in (["Anna", ""], ["Anna", " \u200b"], ["Anna", "N/A"], ["Anna", "..."]):
+        empty = client.post("/classify", json={"input": texts, "head": "topics", "unknown": 0}).json()["data"]
+        assert empty[0]["label"] and empty[1] == {"index": 1, **none}
+    assert client.post("/classify", json={"input": "", "head": "topics"}).json()["data"] == [{"index": 0, **none}]
+    assert client.post("/classify", json={"input": ["Anna", ""], "head": "two"}).status_code == 400
+    half = client.post("/classify", json={"input": [["Anna", ""]], "head": "two"}).json()["data"]
+    assert half == [{"index": 0, **none}]
     queries = ENGLISH[5:25]
     found = client.post("/search", json={"query": queries, "k": 2}).json()
     hits = SearchIndex(made / "notes.index").search(encoder, queries, 2)
@@ -145,8 +153,12 @@ BAD = {
     "nothing": (EMBED, {}, "input: Field required"),
     "none": (EMBED, {"input": []}, "input: expected a text, or a list of at least one"),
     "tokens": (EMBED, {"input": [1, 2]}, "input: tokens of another model's vocabulary are meaningless to this one"),
-    "null in it": (EMBED, {"input": ["Anna", None]}, "input[1]: Input should be a valid string"),
+    "null in it": (EMBED, {"input": ["Anna", None]}, "input[1]: expected a text"),
+    "null to classify": ("/classify", {"input": ["Anna", None]}, "input: item 1 is null; expected a text"),
+    "half a pair": ("/classify", {"input": [["Anna", None]], "head": "two"}, "input[0][1]: expected a text"),
     "empty": (EMBED, {"input": ["Anna", " "]}, "input[1] is empty; omit it"),
+    "invisible": (EMBED, {"input": "\u200b"}, "input[0] is empty; omit it"),
+    "empty query": ("/search", {"query": ""}, "query[0] is empty; omit it"),
     "too long": (EMBED, {"input": ["Anna"] * 20 + [LONG], "on_long": "error"}, "input[20] has"),
     "too long to split": (EMBED, {"input": LONG * 5}, "at most 500 fit; shorten it"),
     "too many": (EMBED, {"input": ["Anna"] * 41}, "41 texts; at most 40 in one request"),
@@ -179,7 +191,10 @@ def test_fields_of_other_servers_and_null_do_no_harm(client: TestClient) -> None
 
 
 def test_what_is_not_there_is_named(client: TestClient, encoder: SentenceEncoder, made: Path) -> None:
-    refused(client.get("/v1/chat"), 404, "GET /v1/chat: Not Found")
+    for path in ("/v1/chat", "/embeddings", "//v1/embeddings"):
+        message = f"POST {path}: there is no such path here, only /v1/embeddings, /v1/models, /classify, "
+        refused(client.post(f"http://testserver{path}", json={"input": "Anna"}), 404, message)
+    refused(client.get(EMBED), 405, f"GET {EMBED}: this path takes POST")
     packed = {"Content-Encoding": "gzip"}
     refused(
         client.post(EMBED, content=gzip.compress(b"{}"), headers=packed),

@@ -21,6 +21,7 @@ APPS_FROM_RUNTIME = {
     "xsent",
     "xsent.errors",
     "xsent.files.atomic",
+    "xsent.files.encodings",
     "xsent.files.tables",
     "xsent.files.text",
     "xsent.files.vectors",

@@ -103,7 +103,7 @@ def test_bundles_and_what_others_know(mini_bundle: Path, tmp_path: Path, monkeyp
     offer(monkeypatch, "no_such_package:open")
     raises(BundleError, "no model in this folder", models.open_model, tmp_path)
     (tmp_path / "modules.json").touch()
-    raises(MissingExtraError, r"pip install xsent\[train\]", models.open_model, tmp_path)
+    raises(MissingExtraError, r"pip install .\.\[train\].", models.open_model, tmp_path)
     offer(monkeypatch, f"{__name__}:open_stub", f"{__name__}:Stub")  # asked in turn
     (tmp_path / "stub").touch()
     assert isinstance(models.open_model(tmp_path), Stub)

@@ -96,6 +96,42 @@ def test_few_examples_and_rare_labels_do() -> None:
     assert balanced > plain
 
 
+SPELLINGS = {
+    "billing": ["billing", "billing ", "Billing", "bil\u00adling", "\ufeffbilling", "billing\u200b"],
+    "réseau": ["réseau", "re\u0301seau", "RÉSEAU", " réseau"],
+    "log in": ["log in", "log\xa0in", "log  in", "\uff2c\uff4f\uff47 in"],
+}
+
+
+def test_spellings_of_a_label_are_one() -> None:
+    for name, spellings in SPELLINGS.items():
+        labels = [*spellings, spellings[0], "other", "other"]
+        vectors = np.eye(DIM)[[0] * (len(labels) - 2) + [1, 1]]
+        with pytest.warns(UserWarning, match=f"are one label: '{name}' \\(from ") as caught:
+            head = LinearClassifier.fit(vectors, labels, fingerprint="x")
+        assert head.labels == tuple(sorted([name, "other"])) and head.score(vectors, labels) == 1
+        assert all(repr(one) in str(caught[0].message) or ascii(one) in str(caught[0].message) for one in spellings)
+        with pytest.warns(UserWarning, match="are one label"):
+            given = [spellings[1], "other"]
+            head = LinearClassifier.from_descriptions(
+                np.eye(DIM)[:2], given, fingerprint="", examples=vectors[:1], example_labels=[spellings[2]]
+            )
+        assert len(head.labels) == 2
+    apart = ["1.1", "11", "a/b", "ab", "C", "C++", "👍", "👎", "é", "e"]  # of a label, signs and accents count
+    assert len(LinearClassifier.from_descriptions(np.eye(10), apart, fingerprint="").labels) == 10
+    assert LinearClassifier.from_descriptions(np.eye(2), ["A ", "b\u200b"], fingerprint="").labels == ("A", "b")
+
+
+def test_repeated_examples_are_in_one_fold() -> None:
+    """Otherwise each is held out beside its copy, and chance looks like knowledge."""
+    random = np.random.default_rng(3)
+    vectors, labels = np.repeat(random.normal(size=(60, 40)), 6, axis=0), [*"ab"] * 30
+    head = LinearClassifier.fit(vectors, np.repeat(labels, 6).tolist(), fingerprint="x")
+    assert head.choice and head.choice.accuracy < 0.7
+    few = LinearClassifier.fit(np.eye(DIM)[[0] * 6 + [1] * 6], [*"aaaaaabbbbbb"], fingerprint="x")
+    assert few.predict(np.eye(DIM)[:2]) == ["a", "b"]  # a label of one repeated text is in every fold
+
+
 def test_unknown_is_what_is_unsure_or_far_or_has_no_words(head: LinearClassifier) -> None:
     between = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0], [0] * 6], np.float32)
     careful = LinearClassifier.fit(*make(), fingerprint="abc", unknown=0.6)
@@ -131,6 +167,7 @@ def test_what_cannot_be_fitted() -> None:
         ({"labels": ["a", "a", "a", "b"]}, ValueError, "only one example is labelled 'b'"),
         ({"labels": ["a", "b"]}, ValueError, "2 labels for 4 vectors"),
         ({"labels": ["a", "unknown"] * 2}, ValueError, "the label 'unknown' is reserved for texts that no label fits"),
+        ({"labels": ["a", "Unknown "] * 2}, ValueError, "the label 'Unknown' is reserved"),
         ({"labels": [1, 1, 2, 2]}, TypeError, "label 1 must be a str"),
         ({"vectors": np.empty((0, DIM)), "labels": []}, ValueError, "no examples"),
         ({"vectors": ["a text"] * 4}, TypeError, "encode texts first"),

@@ -52,9 +52,16 @@ def test_fit(run: Runner, folder: Path) -> None:
     assert run(*fit, file, folder / "c.npz")[2] == advice
     assert run(*fit, file, folder / "d.npz", "--balanced")[2] == ""
     rows = [line.replace("\t", ",") for line in train.read_text().splitlines()]
-    table = write_lines(folder / "labelled.csv", ["topic,text", *rows, ",Nobody knows.", "money, "])
+    nothing = [",Nobody knows.", "money, ", "\u200b,Nobody knows.", "animals,N/A", "weather,<br>"]
+    rows[0] = rows[0].replace("animals", "Animals\xa0")
+    table = write_lines(folder / "labelled.csv", ["topic,text", *rows, *nothing])
     code, out, err = run(*fit, table, folder / "e.npz", "--columns", "topic,text")
-    assert (code, err) == (0, "Warning: 2 of 14 rows have no label or no text and are skipped\n")
+    skipped, merged = err.splitlines()
+    assert (code, skipped) == (0, "Warning: 5 of 17 rows have no label or no text and are skipped")
+    assert merged.startswith(
+        "Warning: labels that differ only in case, white space or invisible characters are one label"
+    )
+    assert merged.endswith(r": 'animals' (from 'Animals\xa0', 'animals')")
     assert "3 labels from 12 examples" in out
 
 
@@ -70,8 +77,8 @@ def test_a_head_of_english_labels_french_or_unknown(run: Runner, folder: Path, h
     assert (known["label"], known["text"]) == ("animals", "The cat")
     assert (empty["label"], empty["text"], empty["probability"]) == ("unknown", "", None)
     assert run(*predict, file)[1].splitlines()[1] == "unknown\t\t"
-    rubbish = run(*predict, "--unknown", 0, stdin="...\n\N{THUMBS UP SIGN}\N{THUMBS UP SIGN}\n")[1].splitlines()
-    assert [line.split("\t")[:2] for line in rubbish] == [["unknown", ""]] * 2
+    rubbish = run(*predict, "--unknown", 0, stdin="...\nN/A\n<p>&nbsp;</p>\n\N{THUMBS UP SIGN}\N{THUMBS UP SIGN}\n")[1]
+    assert [line.split("\t")[:2] for line in rubbish.splitlines()] == [["unknown", ""]] * 4
     assert [line[:8] for line in run(*predict, file, "--unknown", 1)[1].splitlines()] == ["unknown\t", "unknown\t"]
     texts = [f"{text} {number}" for number, text in enumerate(islice(cycle(FRENCH.values()), 300))]
     assert [line.split("\t")[2] for line in run(*predict, write_lines(file, texts))[1].splitlines()] == texts

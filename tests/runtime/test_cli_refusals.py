@@ -1,12 +1,13 @@
 """What the commands refuse: one line of error, exit code 1, and nothing written."""
 
 import shlex
+import sys
 from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, assert_refused
+from commands import Runner, assert_refused, write_files
 
 from xsent.classification.classifier import LinearClassifier
 from xsent.encoder import SentenceEncoder
@@ -17,7 +18,7 @@ FILES: dict[str, str | bytes] = {
     "blank": "\n \n",
     "a.txt": LINES,
     "b.txt": LINES,
-    "latin1.txt": b"good\ncaf\xe9\n",
+    "broken.txt": b"caf\xc3\xa9\ncaf\xe9\n",
     "a.csv": "id,text,label\nT1,Anna,x\n",
     "pairs.csv": "n,en,fr\n1,Anna,Anna\n",
     "pairs.tsv": TSV,
@@ -40,7 +41,7 @@ REFUSED = {
         "a.txt --resume": "--resume needs --output",
         "a.txt -o v.npy --resume --force": "use either --resume or --force",
         "empty -o v.npy": "empty: empty; expected one text per line",
-        "latin1.txt -o v.npy": "latin1.txt:2: not UTF-8",
+        "broken.txt -o v.npy": "broken.txt:2: not UTF-8",
         "missing -o v.npy": "missing: cannot be read",
         "a.csv": "a.csv: this looks like CSV; name the column: --column NAME (columns: id, text, label)",
         "a.csv --column text --id id -o v.npy": "v.npy: holds only vectors, no --id id; use a name that ends in .jsonl",
@@ -127,3 +128,45 @@ def test_it_is_refused_and_nothing_is_written(
         code, out, err = run(*shlex.split(command), "--model", mini_bundle)
     assert_refused((code, out, err), message)
     assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
+
+
+EARLY = {
+    "encode a.txt -o v.parquet": ("pyarrow", "parquet"),
+    "encode t.parquet --column text": ("pyarrow", "parquet"),
+    "index t.parquet i --column text": ("pyarrow", "parquet"),
+    "classify fit t.parquet h.npz --columns label,text": ("pyarrow", "parquet"),
+    "classify predict h.npz t.parquet --column text": ("pyarrow", "parquet"),
+    "classify zero-shot t.parquet --column text --labels a --labels b": ("pyarrow", "parquet"),
+    "cluster a.txt": ("sklearn", "cluster"),
+    "documents fit en=a.txt fr=b.txt -o space": ("sentencex", "documents"),
+    "notes folder": ("sentencex", "apps"),
+    "map a.txt m.png": ("matplotlib", "map"),
+    "map a.txt m.html": ("scipy", "cluster"),
+}
+
+
+@pytest.mark.parametrize("command", EARLY)
+def test_a_missing_extra_is_named_before_the_model_is_loaded(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    package, extra = EARLY[command]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr("xsent.encoder.SentenceEncoder.__init__", None)  # a call would be a TypeError
+    write_files(tmp_path, {"a.txt": LINES, "b.txt": LINES, "folder/a.md": LINES, "t.parquet": "PAR1"})
+    message = f'Error: {package} is not installed; run pip install ".[{extra}]" in your clone of xsent\n'
+    assert run(*command.split()) == (1, "", message)
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        (["notes", "folder", "where", "is", "the", "key?"], 'xsent notes folder "where is the key?"'),
+        (["notes", "my notes", "--k", 3, "what", "costs", "$5"], "xsent notes 'my notes' 'what costs $5'"),
+        (["search", "x.index", "wo", "ist", "(der) Schlüssel"], 'xsent search x.index "wo ist (der) Schlüssel"'),
+        (["similarity", "a cat", "a", "dog"], "xsent similarity 'a cat' \"a dog\""),
+    ],
+)
+def test_a_text_without_quotes_is_answered_with_them(run: Runner, command: list[object], advice: str) -> None:
+    code, out, err = run(*command)
+    assert (code, out) == (2, "") and err.endswith(f"Error: a text of several words needs quotes: {advice}\n")

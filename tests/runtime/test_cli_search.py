@@ -22,7 +22,7 @@ def notes(tmp_path: Path) -> Path:
 @pytest.fixture
 def made(run: Runner, notes: Path, mini_bundle: Path) -> Path:
     index = notes.with_name("notes.index")
-    warning = "Warning: 1 of 4 lines have no letter or digit; they are never found\n"
+    warning = "Warning: 1 of 4 lines have no words; they are never found\n"
     assert run("index", notes, index, "--model", mini_bundle) == (0, "", f"{warning}{index}: 3 texts\n")
     return index
 
@@ -63,11 +63,13 @@ def test_interrupt_exits_130_and_says_what_is_kept(
     index = tmp_path / "x.index"
     lines = "".join(f"Anna sees Boris {number} times.\n" for number in range(count)).encode()
     begun = lambda: index.exists() and IndexDatabase(index).state().lines  # noqa: E731
-    message = b"Indexed lines are kept; run the same command with --resume to continue.\n" if kept else b""
     often = f"{OFFLINE}; from xsent.search import lines, writer; writer.SAVE_EVERY = lines._BLOCK_LINES = 100"
     once = begun if kept else index.exists
     ended = interrupt("index", "-", index, "--model", mini_bundle, lines=lines, once=once, before=often)
-    assert (ended, index.exists()) == ((130, message + b"Error: interrupted\n"), kept)
+    message = "No line is indexed yet; run the same command again."
+    if kept:
+        message = f"Indexed lines are kept: {begun():,}; run the same command with --resume to continue."
+    assert (ended, index.exists()) == ((130, f"{message}\nError: interrupted\n".encode()), kept)
     if kept:
         notice = f"{index}: incomplete, {begun():,} lines so far; xsent index --resume continues it\n"
         assert run("search", index, "Anna", "--model", mini_bundle)[::2] == (0, notice)

@@ -323,7 +323,7 @@ def test_commands_with_vectors_of_two_depths_and_spaces(
     assert np.array_equal(np.load(made["both"]), encoded)
     monkeypatch.setattr(vector_output, "STEP", 2)
     text, name = tmp_path / "a.txt", SentenceEncoder(deep_bundle).fingerprint
-    text.write_bytes("\n".join(ENGLISH * 5).encode() + b"\n\xff\n")
+    text.write_bytes("\n".join(ENGLISH * 5).encode() + b"\n\x81\n")
     command = ("encode", text, "--output", tmp_path / "a.npy", "--model", deep_bundle, "--threads", 1)
     code, _, err = run(*command)
     assert code == 1 and "not UTF-8" in err

@@ -70,6 +70,24 @@ def test_versions_memory_bits_and_threads(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert text.startswith("1 of 8 CPUs may be used (an affinity or a container's quota keeps the others)")
 
 
+@pytest.mark.parametrize(
+    ("load", "status", "text"),
+    [
+        (0.0, "good", "0.0 programs at work on 4 CPUs, the mean of the last minute"),
+        (1.9, "good", "1.9 programs at work"),
+        (2.0, "warning", "2.0 programs .* of the last minute: busy, so the times below are too long; try again when"),
+        (31.5, "warning", "31.5 programs .* busy"),
+        (None, "good", "not known on this system"),
+    ],
+)
+def test_a_busy_machine(monkeypatch: pytest.MonkeyPatch, load: float | None, status: str, text: str) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    answer = {"side_effect": OSError} if load is None else {"return_value": (load, 9.0, 9.0)}
+    monkeypatch.setattr("os.getloadavg", mock.Mock(**answer))
+    finding = doctor.examine_load()
+    assert (finding.subject, finding.status) == ("load", status) and re.match(text, finding.text)
+
+
 def test_backends_that_fail_or_are_missing(builtin: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime")
     finding = doctor.examine_encoding(replace(builtin, path=tmp_path / "gone"), "onnx")
@@ -84,7 +102,7 @@ def test_backends_that_fail_or_are_missing(builtin: Bundle, tmp_path: Path, monk
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     monkeypatch.setattr(doctor, "examine_encoding", lambda bundle, backend: Finding(backend, "good", ""))
     findings = {finding.subject: finding for finding in doctor.examine(builtin)}
-    assert list(findings) == ["system", "processor", "threads", "memory", "onnxruntime", "numpy"]
+    assert list(findings) == ["system", "processor", "threads", "memory", "onnxruntime", "load", "numpy"]
     missing = findings["onnxruntime"]
     assert missing.status == "warning" and "not installed: numpy encodes instead" in missing.text
 
@@ -104,9 +122,10 @@ def test_the_command_prints_a_line_a_finding(
     run: Runner, deep_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("onnxruntime")
+    monkeypatch.setattr("os.getloadavg", lambda: (0.2, 9.0, 9.0))
     code, out, _ = run("doctor", deep_bundle)
     *lines, last = out.splitlines()
-    assert [line.split()[1] for line in lines] == "system processor threads memory onnxruntime onnx numpy".split()
+    assert [line.split()[1] for line in lines] == "system processor threads memory onnxruntime load onnx numpy".split()
     assert all(line.split()[0] in ("good", "warning") for line in lines)
     assert all(line.startswith("good") and WORKS.search(line) for line in lines[-2:])
     assert (code, last) == (0, "xsent works here")

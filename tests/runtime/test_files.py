@@ -170,6 +170,16 @@ def test_only_line_feeds_end_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert list(read_lines("-")) == LINES
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_lines_in_unicode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    content = TEXT.decode().encode(encoding)
+    (tmp_path / "a").write_bytes(content)
+    assert list(read_lines(tmp_path / "a")) == LINES
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))
+    assert list(read_lines("-")) == LINES
+    assert not sys.stdin.buffer.closed
+
+
 def test_carriage_returns_marks_and_fields(tmp_path: Path) -> None:
     file = tmp_path / "a"
     for content, lines in [
@@ -194,7 +204,7 @@ def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, content, message in [
         ("nothing.txt", None, "nothing.txt: cannot be read"),
         (".", None, "cannot be read"),
-        ("a.txt", b"one\ncaf\xe9\nthree\n", r"a\.txt:2: not UTF-8 \(byte 0xe9 at 4\)"),
+        ("a.txt", b"on\xc3\xa9\ncaf\xe9\nthree\n", r"a\.txt:2: not UTF-8 \(byte 0xe9 at 4\)"),
         ("a.gz", b"plain", "a.gz: damaged"),
         ("a.xz", b"plain", "a.xz: damaged"),
         ("b.gz", gzip.compress(TEXT, mtime=0)[:-12], "b.gz: damaged"),

@@ -66,6 +66,14 @@ def test_templates_do_not_narrow_the_limit() -> None:
     assert found.least == pytest.approx(few.least, abs=0.05)
 
 
+def test_a_repeated_text_counts_once() -> None:
+    units = unit_rows(np.random.default_rng(2).normal(size=(12, 16)) + 2 * np.repeat(np.eye(16)[:2], 6, axis=0))
+    classes = np.repeat([0, 1], 6)
+    times = [40, *[1] * 10, 3]
+    once, often = find_limit(units, classes), find_limit(np.repeat(units, times, axis=0), np.repeat(classes, times))
+    assert often.least == once.least and np.array_equal(often.centres, once.centres)
+
+
 @pytest.mark.parametrize("units", [np.zeros((4, 3)), np.eye(3)[[0, 0, 1, 1]], -np.eye(3)[[0, 0, 0, 0]]])
 def test_impossible_texts_have_a_limit(units: np.ndarray) -> None:
     found = find_limit(units.astype(np.float32), np.array([0, 0, 1, 1]))

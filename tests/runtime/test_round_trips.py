@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from xsent import LinearClassifier, SearchIndex, SentenceEncoder, build_index
-from xsent.classification.classifier import UNKNOWN
+from xsent.classification.labels import UNKNOWN
 from xsent.cli.rows import row_output
 from xsent.files.atomic import read_json, to_json
 from xsent.files.tables import read_rows

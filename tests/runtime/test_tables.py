@@ -39,6 +39,14 @@ TABLES: dict[str, Callable[[], bytes]] = {
     "a.csv.gz": lambda: gzip.compress(as_csv(",")),
     "packed": lambda: gzip.compress(as_csv("\t")),
     "a.jsonl": lambda: as_json(ROWS),
+    "objects.json": lambda: as_json(ROWS),
+    "separator.csv": lambda: b"sep=;\r\n" + as_csv(";", "\r\n"),
+    "marked.csv": lambda: b'\xef\xbb\xbf"SEP=|"\n' + as_csv("|"),
+    "unicode.txt": lambda: as_csv("\t", "\r\n").decode().encode("utf-16"),
+    "unicode.csv.gz": lambda: gzip.compress(("sep=,\r\n" + as_csv(",", "\r\n").decode()).encode("utf-16")),
+    "unmarked.csv": lambda: as_csv(";").decode().encode("utf-16-le"),
+    "big-endian.csv": lambda: b"\xfe\xff" + as_csv(";").decode().encode("utf-16-be"),
+    "utf-32.csv": lambda: as_csv(",").decode().encode("utf-32"),
 }
 
 
@@ -51,6 +59,17 @@ def test_every_kind_of_table_gives_the_same_rows(tmp_path: Path, name: str) -> N
     texts = list(TextSource(str(file), "text", "id"))
     assert [(text.id, text) for text in texts if isinstance(text, Text)] == [tuple(row) for row in ROWS]
     assert list(read_pairs(str(file), "text,id", None, "two")) == [[text, id] for id, text in ROWS]
+
+
+def test_a_table_in_cp1252_is_read_with_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "ansi.csv"
+    rows = [[str(number), f"Grüße – {number} €"] for number in range(300)]
+    text = "id;text\r\n" + "plain;row\r\n" * 2 + "".join(";".join(row) + "\r\n" for row in rows)
+    file.write_bytes(text.encode("cp1252"))
+    with pytest.warns(UserWarning, match=r"ansi\.csv: read as cp1252, because it is not UTF-8"):
+        assert list(read_rows(file, ["id", "text"]))[2:] == rows
+    file.write_bytes("id;text\n1;Zażółć gęślą jaźń\n".encode("cp1250"))  # another old encoding
+    raises(DataError, r"ansi\.csv:2: not UTF-8", list, read_rows(file, ["id", "text"]))
 
 
 def test_tabs_without_quoting_and_other_delimiters(tmp_path: Path) -> None:
@@ -70,9 +89,15 @@ def test_what_is_no_table_is_named(tmp_path: Path) -> None:
         ("a.csv", "id,text,text\n", r"a\.csv: 2 columns 'text'; its columns: id, text, text"),
         ("a.csv", "id,words\n", r"a\.csv: no column 'text'; its columns: id, words"),
         ("a.csv", "", r"a\.csv: empty; expected a table"),
-        ("a.csv", b"id,text\n1,caf\xe9\n", r"a\.csv:2: not UTF-8"),
+        ("a.csv", b"id,text\n1,caf\xc3\xa9\n2,caf\xe9\n", r"a\.csv:3: not UTF-8"),
+        ("a.csv", "sep=;\nid;text\n1;a;b\n", r"a\.csv:3: 3 fields, expected 2 as in line 2"),
+        ("a.csv", "sep=;\n", r"a\.csv: empty; expected a table"),
+        ("a.csv", "id;text\n".encode("utf-16")[:-1], r"a\.csv: damaged UTF-16 or UTF-32"),
+        ("a.csv", b"PK\x03\x04\x14\x00", r"a\.csv: an office file or an archive, not text; save it as CSV"),
+        ("a.json", '[{"text": "a"}]', r"a\.json: a JSON list, which is not read; turn it into JSON Lines"),
+        ("a.csv", '\n[\n  {"text": "a"}\n]', r"a\.csv: a JSON list"),
         ("a.jsonl", '{"text": "a"}\n[]\n', r"a\.jsonl:2: list, expected an object"),
-        ("a.jsonl", '{"text": "a"}\n{"text"\n', r"a\.jsonl:2: not JSON"),
+        ("a.jsonl", '{"text": "a"}\n{"text"\n', r"a\.jsonl:2: not JSON Lines"),
         ("a.jsonl", '{"text": ["a"]}\n', r"a\.jsonl:1: 'text' is a list, expected text"),
         ("a.parquet", "PAR1", r"a\.parquet: damaged"),
     ]:
@@ -89,6 +114,8 @@ def test_a_table_is_not_read_as_plain_lines(tmp_path: Path) -> None:
         ("a.csv.gz", "text", "this looks like CSV; name the column: --column NAME (columns: text)"),
         ("a.jsonl", '{"id": 1, "text": "x"}', "this looks like JSON Lines; name the column"),
         ("a.tsv", "id\ttext", "this looks like a table with tabs; name the column"),
+        ("a.json", '{"id": 1, "text": "x"}', "this looks like JSON Lines; name the column"),
+        ("a.json", '[{"id": 1}]', "a JSON list, which is not read; turn it into JSON Lines"),
         ("a.tsv", "no tab here", None),
         ("a.txt", "id,text", None),
     ]:

@@ -13,7 +13,7 @@ import pytest
 from xsent.cli import terminal
 from xsent.cli.terminal import format_table, markdown_table, one_line_errors
 from xsent.errors import BundleError, DataError
-from xsent.progress import Progress
+from xsent.progress import Progress, known_total
 
 
 def test_expected(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,6 +91,21 @@ def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
         assert list(progress.count("abc")) == ["a", "b", "c"]
         clock[0] += 1.0
     assert capsys.readouterr().err.endswith("3 lines, 3/s\n")
-    with Progress("lines") as progress:  # no terminal
+    with Progress("lines", known_total(["a"] * 10_000)) as progress:  # no terminal: a line a minute
+        for told in (
+            "",
+            "",
+            "30 of 10,000 lines, 0.50/s, 5:32:20 left\n",
+            "",
+            "",
+            "60 of 10,000 lines, 0.50/s, 5:31:20 left\n",
+        ):
+            clock[0] += 20.0
+            progress.advance(10)
+            assert capsys.readouterr().err == told
+    assert not capsys.readouterr().err
+    with Progress("lines", known_total(iter("ab")), enabled=False) as progress:
+        clock[0] += 99.0
         progress.advance()
     assert not capsys.readouterr().err
+    assert (known_total(iter("ab"))(), known_total(range(7))()) == (2, 7)

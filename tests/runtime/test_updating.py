@@ -173,7 +173,7 @@ def test_removed_rows_are_given_free(path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     ("error", "note"),
-    [(Stop, ""), (KeyboardInterrupt, "\nIndexed files are kept; run the same command again to resume\\.")],
+    [(Stop, ""), (KeyboardInterrupt, "\nIndexed files are kept: [1-5]; run the same command again to continue\\.")],
 )
 def test_what_is_cut_short_comes_again(
     path: Path, error: type[BaseException], note: str, monkeypatch: pytest.MonkeyPatch

@@ -82,7 +82,7 @@ def test_empty_files_and_a_missing_extra(tmp_path: Path, monkeypatch: pytest.Mon
         write(tmp_path / name, texts=[])
         assert open_vectors(tmp_path / name).rows.shape == (0, 8)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    message = r"pyarrow is not installed; pip install 'xsent\[parquet\]'"
+    message = r"pyarrow is not installed; run pip install .\.\[parquet\]."
     with pytest.raises(MissingExtraError, match=message), vector_file(tmp_path / "a.parquet", NOTE):
         pass
     assert not list(tmp_path.glob("*.parquet*"))
@@ -312,6 +312,19 @@ def test_other_input_and_options_are_refused(
         assert_refused(run(*interrupted, "--resume"), message)
     file.write_text(before)
     assert run(*interrupted, "--resume") == (0, "", f"{CONTINUING}{path}: 13 vectors of 32 numbers\n")
+    content = path.read_bytes()
+    for _ in range(2):  # the same command once more
+        warning = f"Warning: {path}: already complete; there is nothing to resume\n"
+        assert run(*interrupted, "--resume") == (0, "", warning)
+    for options, message in (
+        (["--truncate-dim", 16], "complete, but of another job: its dim is 32, not 16; use the same, or start over"),
+        (["--precision", "int8"], "its precision is float32, not int8"),
+        (["--model", builtin_path()], "its fingerprint is "),
+    ):
+        assert_refused(run(*interrupted, "--resume", *options), message)
+    assert path.read_bytes() == content
+    path.with_name("a.npy.json").unlink()
+    assert_refused(run(*interrupted, "--resume"), "missing; it names the model")
     assert run("encode", "-", "--resume") == (1, "", "Error: --resume needs --output\n")
 
 

@@ -13,7 +13,7 @@ from indexes import Replay, path
 from xsent import SearchIndex, SentenceEncoder, build_index, extend_index, no_match_message, say_nothing_close
 from xsent.search.index import CLOSE
 from xsent.search.store import IndexDatabase
-from xsent.words import beginning, joined_keys, word_keys
+from xsent.words import beginning, has_words, joined_keys, word_keys
 
 __all__ = ["path"]
 
@@ -45,6 +45,37 @@ def test_spellings_of_a_word_are_equal_and_other_words_are_not() -> None:
     for one, other in (("neue", "neu"), ("boek", "bok"), ("мой", "мои"), ("ガキ", "カキ"), ("poet", "pot")):
         assert keys(one).isdisjoint(keys(other))
     assert joined_keys("Müller, Straße 7 -- 🙂 _") == "muller mueller strasse 7"
+
+
+def test_what_is_no_text() -> None:
+    none = """
+        . ... … - — ? !!! _ ___ 👍👍👍 👍🏽 ❤️ :-) -/-
+        N/A n/a N/A. n.a. N.A. #N/A #NV #REF! #DIV/0! NaN nan NULL null (null) None NA \\N <NA> <p>N/A</p>
+        <p>&nbsp;</p> &nbsp; &#160; <br> <br/> <div><p></p></div> <!--none--> <b>.</b>
+    """.split()
+    assert [
+        text
+        for text in [*none, "", " ", "\u200b", "\ufeff", "N / A", "n. a.", '<img src="cat.png">']
+        if has_words(text)
+    ] == []
+    words = [
+        "A",
+        "7",
+        "No",
+        "none",
+        "None.",
+        "nil",
+        "Na",
+        "Nan",
+        "null results",
+        "#ok",
+        "#1",
+        "C#",
+        "日本",
+        "5 < 6",
+        "<3",
+    ]
+    assert [text for text in [*words, "NA is sodium", "<not closed", "a<b", "x &amp; y"] if not has_words(text)] == []
 
 
 def test_a_letter_has_at_most_thirty_marks() -> None:

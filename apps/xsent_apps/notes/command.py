@@ -12,7 +12,7 @@ from xsent import DataError, Hit, SentenceEncoder, cosine_similarity, no_match_m
 from xsent.cli import options
 from xsent.cli.rows import row_output
 from xsent.cli.terminal import plain
-from xsent.errors import require_extra
+from xsent.errors import find_extra, require_extra
 from xsent_apps.notes.folder import INDEX, Notes
 from xsent_apps.notes.passages import headings_of, sentences_of
 from xsent_apps.notes.read import READERS, kind_of
@@ -70,6 +70,8 @@ def notes(
     if watch and query is not None:
         raise typer.BadParameter("--watch takes no query; search from another terminal while it runs")
     found = Notes(folder, index, max_bytes=max_bytes)
+    if update or force or watch:
+        find_extra("apps", "sentencex", *["watchfiles"] * watch)
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     encoder.count_tokens(query or "")  # reject a query that is not text before reading all files
     if update or force or watch:
@@ -106,7 +108,7 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_a
     may_fail = is_asked and not force and notes.index.is_dir()
     before = notes.skipped.keys(), notes.ignored
     try:
-        count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
+        count = notes.update(encoder, force=force, show_progress_bar=None)
     except DataError as error:
         if not may_fail:
             raise

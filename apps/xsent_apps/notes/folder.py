@@ -4,8 +4,9 @@ import os
 import stat
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -37,7 +38,7 @@ class Notes:
         self.guessed: list[Path] = []  # texts that the last update read as cp1252
         self.ignored = Counter[str]()  # files of other kinds, by suffix
 
-    def update(self, encoder: SentenceEncoder, *, force: bool = False, show_progress_bar: bool = False) -> int:
+    def update(self, encoder: SentenceEncoder, *, force: bool = False, show_progress_bar: bool | None = False) -> int:
         """Index new and changed files and drop removed ones; return their number.
 
         After a kill, the next update does the rest. Raises DataError if the index, or something in it, is a link, and
@@ -69,7 +70,7 @@ class Notes:
         self._close()
         self.guessed = []  # all of these are read again
         skipped_before = len(self.skipped)
-        documents = (self._read(name, stamps[name]) for name in changed)
+        documents = _Reading(changed, lambda name: self._read(name, stamps[name]))
         resume = "make room, or choose another place with --index, and run it again to continue"
         with as_write_error(self.index, resume), _advise_force(FingerprintError):
             update_index(
@@ -135,6 +136,20 @@ class Notes:
         if not found and kind_of(path) == ".pdf":
             self.skipped[name] = f"{path}: its pages have no text; if it is a scan, run text recognition (OCR) on it"
         return Document(name, stamp, found)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Files that are read one at a time, while they are indexed."""
+
+    names: list[str]
+    read: Callable[[str], Document]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Document]:
+        return map(self.read, self.names)
 
 
 @contextmanager

@@ -8,8 +8,9 @@ from email.message import EmailMessage, Message, MIMEPart
 from email.policy import EmailPolicy, default
 from functools import lru_cache
 
+from xsent.files.encodings import as_western
 from xsent_apps.notes.page import read_page
-from xsent_apps.notes.source import Source, as_western
+from xsent_apps.notes.source import Source
 
 _MBOX = re.compile(rb"(?:\A|(?<=\n\n))From [^\n]*\n")  # before each mail
 _FIELD = re.compile(rb"[A-Za-z-]+:[ \t]")

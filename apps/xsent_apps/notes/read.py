@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from xsent import DataError
 from xsent.errors import MissingExtraError, in_one_line, require_extra
+from xsent.files.encodings import as_western
 from xsent_apps.notes.mail import is_mail, read_mail, read_mbox
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.passages import PAGE_END, Passage, passages
-from xsent_apps.notes.source import MOST_BYTES, Source, as_western, read_unpacked
+from xsent_apps.notes.source import MOST_BYTES, Source, read_unpacked
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

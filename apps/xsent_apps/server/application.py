@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from http import HTTPStatus
 from importlib.metadata import version
 from inspect import getdoc
 from itertools import chain
@@ -130,11 +131,22 @@ async def _refused(request: Request, error: Exception) -> Response:
     if isinstance(error, ClientDisconnect):
         return Response(status_code=GONE)  # nobody will read it
     if isinstance(error, HTTPException):  # from the routes
-        answer = ApiError(error.status_code, f"{request.method} {request.url.path[:100]}: {error.detail}").response()
+        answer = ApiError(error.status_code, _routing_message(request, error)).response()
         answer.headers.update(error.headers or {})
         return answer
     assert isinstance(error, ApiError)
     return error.response()
+
+
+def _routing_message(request: Request, error: HTTPException) -> str:
+    """Say which paths and methods there are, to somebody who asked for another."""
+    asked = f"{request.method} {request.url.path[:100]}"
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return f"{asked}: this path takes {(error.headers or {}).get('Allow', 'another method')}"
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        offered = ", ".join(route.path for route in request.app.routes if "{" not in route.path)
+        return f"{asked}: there is no such path here, only {offered}; the base_url of OpenAI's clients ends in /v1"
+    return f"{asked}: {error.detail}"
 
 
 async def _failed(_: Request, error: Exception) -> Response:
@@ -257,7 +269,7 @@ class Service:
                 raise ApiError(400, f"input[{row}]: the head {name!r} takes {expected}", param="input")
         texts = [*chain.from_iterable(form.input)]
         self._check(form.model, len(texts), "input")
-        vectors, used = await self._encode(texts, request, {"on_long": "split"})
+        vectors, used = await self._encode(texts, request, {"on_long": "split"}, may_be_empty=True)
         if head.pairs:
             vectors = vectors.reshape(-1, 2, self.encoder.dim)
         data = [
@@ -304,7 +316,7 @@ class Service:
         return Response(self.counters.page(), media_type=CONTENT_TYPE_LATEST)
 
     async def _encode(
-        self, texts: list[str], request: Request, options: dict[str, Any]
+        self, texts: list[str], request: Request, options: dict[str, Any], *, may_be_empty: bool = False
     ) -> tuple[NDArray[np.float32], list[tuple[int, int]]]:
         """Vectors [n, D], and the counts of each batch, see `_count`."""
         longest = self.limits.length
@@ -312,7 +324,7 @@ class Service:
             longest = min(longest, self.encoder.max_length)
 
         def encode(first: int, batch: Sequence[str]) -> tuple[NDArray[np.float32], tuple[int, int]]:
-            used = self._count(first, batch, "input", longest)
+            used = self._count(first, batch, "input", longest, may_be_empty=may_be_empty)
             return self.encoder.encode(batch, **options), used
 
         turns = await self._workers.map(encode, texts, request)
@@ -325,15 +337,20 @@ class Service:
         facts |= {"languages": encoder.languages, "heads": [*self.heads], "indexes": [*self.indexes]}
         return {"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts}
 
-    def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> tuple[int, int]:
-        """Number of tokens and of texts that are split. Raises ApiError if a text is empty, too long or invalid."""
+    def _count(
+        self, first: int, texts: Sequence[str], param: str, longest: int, *, may_be_empty: bool = False
+    ) -> tuple[int, int]:
+        """Number of tokens and of texts that are split. Raises ApiError if a text is too long or invalid.
+
+        An empty text has no vector and no hits, so it is refused, unless it `may_be_empty`: then it has no label.
+        """
         total = split = 0
         for row, text in enumerate(texts, first):
             try:
                 tokens = self.encoder.count_tokens(text)
             except ValueError as error:  # a lone surrogate
                 raise ApiError(400, f"{param}[{row}]: {error}", param=param) from error
-            if not tokens:
+            if not (tokens or may_be_empty):
                 raise ApiError(400, f"{param}[{row}] is empty; omit it", param=param)
             if tokens > longest:
                 message = f"{param}[{row}] has {tokens:,} tokens, at most {longest:,} fit; shorten it"

@@ -88,7 +88,11 @@ def _texts(value: object) -> object:
 def _groups(value: object) -> object:
     """Turn each text into a group of one; pairs are unchanged."""
     texts = _texts(value)
-    return [[text] if isinstance(text, str) else text for text in texts] if isinstance(texts, list) else texts
+    assert isinstance(texts, list)
+    for row, text in enumerate(texts):
+        if not isinstance(text, str | list):
+            raise ValueError(f"item {row} is {json.dumps(text)[:20]}; expected a text")
+    return [[text] if isinstance(text, str) else text for text in texts]
 
 
 Texts = Annotated[list[str], FailFast(), BeforeValidator(_texts, json_schema_input_type=str | list[str])]
@@ -155,6 +159,8 @@ async def read_form(kind: type[AnyForm], request: Request, limit: int) -> AnyFor
     names = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
     place = "".join(names).removeprefix(".")[:100]  # such as input[3]
     reason = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "string_type":
+        reason = "expected a text"
     if first["type"] == "extra_forbidden":
         reason = f"unknown field; known fields: {', '.join(kind.model_fields)}"
     raise ApiError(400, f"{place}: {reason}" if place else reason, param=place or None)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from xsent.backends.threads import available_cpus
 from xsent.bundle import Bundle
-from xsent.errors import BackendError, BundleError, MissingExtraError, in_one_line
+from xsent.errors import BackendError, BundleError, MissingExtraError, in_one_line, install_advice
 
 FOLDER = "openvino"
 FILES = ("model.xml", "model.bin")
@@ -100,7 +100,7 @@ def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no 
         with without_telemetry():
             import openvino
     except ImportError as error:
-        raise MissingExtraError(f"openvino cannot be imported ({error}); pip install 'xsent[{extra}]'") from error
+        raise MissingExtraError(f"openvino cannot be imported ({error}); {install_advice(extra)}") from error
     return openvino
 
 

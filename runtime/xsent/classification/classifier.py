@@ -13,8 +13,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from xsent.classification.labels import UNKNOWN, label_key, unify_labels
 from xsent.classification.limit import Limit, find_limit, held_out
-from xsent.classification.logistic import Choice, cross_validate, fit_logistic, fit_temperature, log_softmax
+from xsent.classification.logistic import (
+    Choice,
+    cross_validate,
+    distinct,
+    fit_logistic,
+    fit_temperature,
+    log_softmax,
+)
 from xsent.errors import FingerprintError
 from xsent.files.atomic import (
     as_data_error,
@@ -38,7 +46,6 @@ _WORTH = 4  # a description weighs as much as this many examples; on SIB-200, 2 
 # Zero-shot heads: no label applies below this product with the nearest description; and the temperature of the
 # cosines. Both values were tuned on SIB-200 news and synthetic tickets, with the same result.
 _LEAST, _TEMPERATURE = 0.05, 1 / 16
-UNKNOWN = "unknown"  # printed where no label fits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,9 +87,12 @@ class LinearClassifier:
     ) -> "LinearClassifier":
         """Fit a head; 5-fold cross-validation chooses the strength of L2 and the temperature.
 
+        Repeated examples are in one fold, and count once for the limit of `predict`.
+
         Args:
             vectors: Vectors of texts [n, D], or of pairs of texts [n, 2, D].
-            labels: A label for each text or pair [n]; at least two different ones, each at least twice.
+            labels: A label for each text or pair [n]; at least two different ones, each at least twice. Spellings that
+                differ only in case, white space or invisible characters are one label, with a warning.
             fingerprint: The encoder's fingerprint; `load` requires one of the same space.
             class_weight: "balanced" gives every label the same weight, however rare, in the probabilities, too.
             unknown: Probability below which `predict` gives None; it also gives None for texts that are far from all of
@@ -137,8 +147,9 @@ class LinearClassifier:
         Args:
             descriptions: Vectors [m, D] of descriptions in any language, such as "billing: invoices, refunds".
             labels: The label of each description [m]; at least two different ones, each with one or more descriptions.
+                Spellings are unified as in `fit`.
             fingerprint: The encoder's fingerprint; `load` requires one of the same space.
-            examples: Vectors of examples [n, D].
+            examples: Vectors of examples [n, D]; repeated ones count once.
             example_labels: The label of each example [n].
             unknown: Probability below which `predict` gives None.
 
@@ -146,6 +157,8 @@ class LinearClassifier:
             ValueError: A description or a label is missing.
         """
         rows = np.asarray(descriptions)
+        spelled = unify_labels([*_strings(labels), *_strings(example_labels)])
+        labels, example_labels = spelled[: len(labels)], spelled[len(labels) :]
         names, classes, _ = _classes(labels, len(rows), least=1)
         sums = np.zeros((len(names), rows.shape[-1]))
         np.add.at(sums, classes, unit_rows(rows))
@@ -160,7 +173,8 @@ class LinearClassifier:
         limit, temperature = Limit.plain(unit_rows(sums), _LEAST), _TEMPERATURE
         if len(seen):
             own = np.array([names.index(label) for label in example_labels])
-            units = unit_rows(seen)
+            first, _ = distinct(seen, own)
+            own, units = own[first], unit_rows(seen[first])
             np.add.at(sums, own, units)
             rows, cosines = held_out(units, own, sums)
             limit = Limit.measured(unit_rows(sums), cosines, own[rows])
@@ -195,7 +209,8 @@ class LinearClassifier:
         found = self.predict(vectors)
         if len(found) != len(labels) or not found:
             raise ValueError(f"{len(labels):,} labels for {len(found):,} vectors; expected one per vector")
-        return sum(a == b for a, b in zip(found, labels, strict=True)) / len(found)
+        right = (a is not None and label_key(a) == label_key(b) for a, b in zip(found, labels, strict=True))
+        return sum(right) / len(found)
 
     def predict_proba(self, vectors: ArrayLike) -> NDArray[np.float32]:
         """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs."""
@@ -217,7 +232,7 @@ class LinearClassifier:
         """The label of every text, see `predict`, and the highest probability; both None where no label applies.
 
         No label applies to a text that is far from all training texts, or to one without words: its vector is zero, or
-        it has no letter and no digit, which only `texts` can show: [n], or both texts of each pair [2n].
+        it is one like "..." or "N/A", which only `texts` can show: [n], or both texts of each pair [2n].
         """
         threshold = self.unknown if unknown is None else _probability(unknown)
         rows = np.asarray(vectors)
@@ -321,10 +336,9 @@ def _classes(
     """The sorted labels, the label index of each example [n], and the number of examples per label [K]."""
     if len(labels) != count:
         raise ValueError(f"{len(labels):,} labels for {count:,} vectors; expected one per vector")
-    if strange := [label for label in labels if not isinstance(label, str)]:
-        raise TypeError(f"label {strange[0]!r} must be a str")
-    if UNKNOWN in labels:
-        raise ValueError(f"the label {UNKNOWN!r} is reserved for texts that no label fits; rename it")
+    labels = unify_labels(_strings(labels))
+    if reserved := [label for label in labels if label_key(label) == UNKNOWN]:
+        raise ValueError(f"the label {reserved[0]!r} is reserved for texts that no label fits; rename it")
     names, classes, counts = np.unique(np.array(labels, object), return_inverse=True, return_counts=True)
     if len(names) < 2:
         found = f"all examples are labelled {names[0]!r}" if len(names) else "no examples"
@@ -335,6 +349,13 @@ def _classes(
             f"only one example is labelled {lonely!r}; expected at least two per label; add one or drop it"
         )
     return tuple(names), classes, counts
+
+
+def _strings(labels: Sequence[str]) -> Sequence[str]:
+    """The labels; raises TypeError if one is not a str."""
+    if strange := [label for label in labels if not isinstance(label, str)]:
+        raise TypeError(f"label {strange[0]!r} must be a str")
+    return labels
 
 
 def _probability(value: float) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from xsent.classification.logistic import distinct
 from xsent.similarity import unit_rows
 
 # Share of the centres' mean that is subtracted from each, because some languages are farther from all centres than
@@ -90,7 +91,12 @@ def held_out(
 
 
 def find_limit(units: NDArray[np.float32], classes: NDArray[np.int64]) -> Limit:
-    """The limit for labels whose centres are the means of their texts, from vectors [n, D] and labels [n]."""
+    """The limit for labels whose centres are the means of their texts, from vectors [n, D] and labels [n].
+
+    Repeated texts count once: otherwise one of them would be most of its label's centre, and new texts far from it.
+    """
+    first, _ = distinct(units, classes)
+    units, classes = units[first], classes[first]
     sums = np.zeros((classes.max() + 1, units.shape[1]))
     np.add.at(sums, classes, units)
     rows, cosines = held_out(units, classes, sums)

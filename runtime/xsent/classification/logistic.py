@@ -11,6 +11,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,9 +81,9 @@ def cross_validate(features: Doubles, classes: Ints, weights: Doubles, *, seed: 
 
     Tries penalties from the strongest down, each fold starting from its last optimum, until the held-out loss stops
     falling, so weak penalties, which take longest, are rarely tried. Each class must occur twice; the seed draws the
-    folds.
+    folds. Equal examples are in one fold.
     """
-    folds = stratified_folds(classes, seed=seed)
+    folds = _folds_of_distinct(features, classes, seed=seed)
     fitted: list[Logistic | None] = [None] * (folds.max() + 1)
     choices: list[Choice] = []
     for l2 in STRENGTHS:
@@ -100,6 +101,27 @@ def cross_validate(features: Doubles, classes: Ints, weights: Doubles, *, seed: 
             break
         choices.append(choice)
     return choices[-1]
+
+
+def distinct(features: NDArray[Any], classes: Ints) -> tuple[Ints, Ints]:
+    """The places of different examples [m], and for each example which of them it equals, 0 to m - 1 [n]."""
+    places: dict[tuple[bytes, int], int] = {}
+    first: list[int] = []
+    equal = np.empty(len(classes), np.int64)
+    for place, (row, label) in enumerate(zip(features, classes.tolist(), strict=True)):
+        equal[place] = places.setdefault((row.tobytes(), label), len(places))
+        if equal[place] == len(first):
+            first.append(place)
+    return np.array(first, np.int64), equal
+
+
+def _folds_of_distinct(features: Doubles, classes: Ints, *, seed: int) -> Ints:
+    """The fold of every example [n]; equal ones share a fold, unless all examples of their class are equal."""
+    first, equal = distinct(features, classes)
+    alone = np.bincount(classes[first])[classes] == 1
+    apart = len(first) + np.arange(len(classes))
+    first, equal = distinct(np.where(alone, apart, equal), classes)
+    return stratified_folds(classes[first], seed=seed)[equal]
 
 
 def stratified_folds(classes: Ints, *, seed: int) -> Ints:

@@ -65,13 +65,14 @@ def fit(
 ) -> None:
     """Fit a head; cross-validation chooses its regularisation and calibrates its probabilities."""
     from xsent.classification.classifier import LinearClassifier, head_files
+    from xsent.classification.labels import label_key
     from xsent.encoder import SentenceEncoder
     from xsent.evaluation.topics import read_examples
 
     head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     examples = read_examples(train, _names(columns))
-    vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
+    vectors = examples.encode(encoder, show_progress_bar=None)
     fitted = LinearClassifier.fit(
         vectors,
         examples.labels,
@@ -89,7 +90,7 @@ def fit(
         f"{100 * choice.accuracy:.1f}% right, log loss {choice.log_loss:.3f} (L2 {choice.l2:g})"
     )
     print_result(facts, text, as_json=as_json)
-    fewest, most = (pick(Counter(examples.labels).values()) for pick in (min, max))
+    fewest, most = (pick(Counter(map(label_key, examples.labels)).values()) for pick in (min, max))
     if most >= _UNEQUAL * fewest and not balanced:
         advice = "if rare labels matter as much, fit with --balanced"
         typer.echo(f"The labels have {fewest:,} to {most:,} examples; {advice}.", err=True)
@@ -119,15 +120,16 @@ def predict(
 ) -> None:
     """Print label, probability and text of every line, in constant memory; with --id the id comes first.
 
-    A text that is far from all training texts is unknown, and so is one without letters or digits; neither has a
-    probability.
+    A text that is far from all training texts is unknown, and so is one without words, such as "..." or "N/A"; neither
+    has a probability.
     """
     from xsent.classification.classifier import LinearClassifier
     from xsent.encoder import SentenceEncoder
 
+    source = TextSource(file, column, id)
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
-    _write_labels(classifier, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
+    _write_labels(classifier, encoder, source, unknown, output, as_json=as_json, force=force)
 
 
 @app.command(
@@ -227,8 +229,9 @@ def zero_shot(
 
     if head is not None:
         head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers, threads=threads)
+    source = TextSource(file, column, id)
     known = None if examples is None else read_examples(examples, _names(columns))
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     made = LinearClassifier.from_descriptions(
         encoder.encode(labels, on_long="split"),
         [text.partition(":")[0].strip() for text in labels],
@@ -236,7 +239,7 @@ def zero_shot(
         examples=None if known is None else known.encode(encoder),
         example_labels=() if known is None else known.labels,
     )
-    _write_labels(made, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
+    _write_labels(made, encoder, source, unknown, output, as_json=as_json, force=force)
     if head is not None:
         made.save(head, force=force)
         typer.echo(f"{head}: {len(made.labels)} labels from descriptions and {made.examples:,} examples", err=True)

@@ -38,6 +38,7 @@ UPGRADE = "pip install -U onnxruntime"
 NEEDED_MIB = 150  # twice the memory of a process that encodes
 PATIENCE = 600  # seconds for a backend; an emulated CPU is slow
 _SECONDS = 0.5  # time to measure a backend for
+_BUSY = 0.5  # programs at work per CPU from which a machine is busy
 _LEAST = 5  # sentences to measure it with, at least
 _CHILD = "import sys; from xsent.cli.doctor import run_trial; run_trial(*sys.argv[1:])"
 
@@ -58,6 +59,7 @@ def examine(bundle: Bundle, root: Path = Path("/")) -> Iterator[Finding]:
     yield examine_threads(root)
     yield examine_memory(root / "proc/meminfo")
     yield examine_onnxruntime()
+    yield examine_load()
     for backend in dict.fromkeys([default_backend(), "numpy"]):
         yield examine_encoding(bundle, backend)
 
@@ -110,6 +112,18 @@ def examine_onnxruntime() -> Finding:
         return Finding("onnxruntime", "good", version("onnxruntime"))
     except PackageNotFoundError:  # one of its other builds
         return Finding("onnxruntime", "good", "version not known")
+
+
+def examine_load() -> Finding:
+    """Whether other programs keep the CPUs busy, which would make the times of encoding longer."""
+    try:
+        load, cpus = os.getloadavg()[0], os.cpu_count() or 1
+    except OSError:
+        return Finding("load", "good", "not known on this system")
+    text = f"{load:.1f} programs at work on {cpus} CPUs, the mean of the last minute"
+    if load < _BUSY * cpus:
+        return Finding("load", "good", text)
+    return Finding("load", "warning", f"{text}: busy, so the times below are too long; try again when it is idle")
 
 
 def examine_encoding(bundle: Bundle, backend: str) -> Finding:

@@ -1,6 +1,5 @@
 """`xsent documents`: document vectors that do not depend on the language, and aligned documents."""
 
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -12,7 +11,7 @@ import typer
 from xsent.cli import options
 from xsent.cli.rows import row_output
 from xsent.cli.terminal import print_result
-from xsent.errors import DataError
+from xsent.errors import DataError, find_extra
 from xsent.files.atomic import file_exists_error
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def embed(
     encoder = _document_encoder(model, layers, threads, fitted, {language: corpus}, rank, weights)
     note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
     with vector_file(output, note, force=force) as writer:
-        vectors = encoder.encode(list(corpus.values()), language, show_progress_bar=sys.stderr.isatty())
+        vectors = encoder.encode(list(corpus.values()), language, show_progress_bar=None)
         for name, vector in zip(corpus, vectors, strict=True):
             writer.write(name, vector)
     if empty := int((~vectors.any(axis=1)).sum()):
@@ -194,13 +193,15 @@ def _document_encoder(
         return DocumentEncoder.load(fitted, encoder)
     documents = {code: list(corpus.values()) for code, corpus in corpora.items()}
     fresh = DocumentEncoder(encoder, weighted=weights)
-    return fresh.fit(documents, rank=rank, show_progress_bar=sys.stderr.isatty())
+    return fresh.fit(documents, rank=rank, show_progress_bar=None)
 
 
 def _read_corpus(source: str, *, split: bool) -> Corpus:
     """Documents of a folder by the names of the files, or of a file by their numbers from 1."""
     from xsent.files.text import read_lines
 
+    if not split:
+        find_extra("documents", "sentencex")
     folder = Path(source)
     if source != "-" and folder.is_dir():
         texts = {file.stem: list(read_lines(file)) for file in sorted(folder.glob("*.txt"))}

@@ -49,11 +49,15 @@ def encode(
     """
     from xsent.encoder import SentenceEncoder
     from xsent.files.tables import TextSource
+    from xsent.files.vectors import check_format
 
     if resume and output is None:
         raise ValueError("--resume needs --output")
     if resume and force:
         raise ValueError("use either --resume or --force")
+    if output is not None:
+        check_format(output.name, precision)
+    source = TextSource(file, column, id)
     settings: dict[str, Any] = {
         "normalize_embeddings": normalize,
         "truncate_dim": truncate_dim,
@@ -62,7 +66,7 @@ def encode(
         "space": space,
     }
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
-    _encode_rows(TextSource(file, column, id), output, encoder, settings, resume=resume, force=force)
+    _encode_rows(source, output, encoder, settings, resume=resume, force=force)
 
 
 def _encode_rows(
@@ -76,7 +80,7 @@ def _encode_rows(
 ) -> None:
     """Encode the texts of a source; settings are those of `SentenceEncoder.encode_iter`."""
     from xsent.files.text import file_state
-    from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput, vector_file
+    from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput, is_complete, vector_file
     from xsent.progress import Progress, known_total
 
     id = source.id
@@ -85,6 +89,9 @@ def _encode_rows(
     dim = settings["truncate_dim"] or encoder.dim
     fingerprint = encoder.fingerprint_of(settings["space"])
     note = VectorMeta(fingerprint, dim, settings["precision"], settings["normalize_embeddings"])
+    if resume and output is not None and is_complete(output, note):
+        warnings.warn(f"{output}: already complete; there is nothing to resume", stacklevel=1)
+        return
     state = file_state(source.path)
     job = {"on_long": settings["on_long"], "bytes of input": state and state[0], "clean": encoder.clean}
     job |= {"column": source.column, "id": id}

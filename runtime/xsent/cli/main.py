@@ -83,7 +83,9 @@ def version(
 
 
 @app.command(
-    short_help="Compare two texts.", epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"'
+    short_help="Compare two texts.",
+    epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"',
+    cls=QueryCommand,
 )
 def similarity(
     a: Annotated[str, typer.Argument(help="A text.")],

@@ -3,7 +3,6 @@
 `xsent mine`, `xsent score` and `xsent duplicates`: pairs that mean the same; `xsent cluster`: groups on one subject.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,7 @@ import typer
 from xsent.cli import options
 from xsent.cli.rows import asks_json, row_output
 from xsent.cli.terminal import format_table
-from xsent.errors import DataError
+from xsent.errors import DataError, find_extra
 from xsent.files.tables import TextSource, place_of, read_pairs
 from xsent.progress import Progress
 
@@ -81,7 +80,7 @@ def mine(
         k=k,
         src_rows=_lines_with_text(texts[0], unify=unify),
         trg_rows=_lines_with_text(texts[1], unify=unify),
-        show_progress_bar=sys.stderr.isatty(),
+        show_progress_bar=None,
     )
     kept = pairs if threshold is None else pairs.at_least(threshold)
     if not len(kept):
@@ -191,7 +190,7 @@ def duplicates(
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads)
     (given,) = vectors_of([texts], [vectors], open_encoder, on_long="split")
     rows = _lines_with_text(texts, unify=False)
-    found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
+    found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=None)
     found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
     count = "1 pair differs" if len(differing) == 1 else f"{len(differing):,} pairs differ"
     apart = f"; {count} in a number, a negation or who did what; --no-strict takes them too" if len(differing) else ""
@@ -240,6 +239,7 @@ def cluster(
     from xsent.mining.boilerplate import strip_boilerplate
     from xsent.mining.names import name_clusters
 
+    find_extra("cluster", "scipy", "sklearn")
     place, kind = ("line", int) if id is None else ("id", str)
     columns = {"cluster": int, "name": str, place: kind, "text": str}
     output_rows = row_output(output, columns, as_json=as_json, force=force)

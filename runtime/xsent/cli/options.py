@@ -1,5 +1,7 @@
 """Arguments and options that commands share, and how their errors are reported."""
 
+import re
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -7,6 +9,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from xsent.cli.terminal import one_line_errors
+
+_SURPLUS = re.compile(r"Got unexpected extra argument\S* \((.*)\)$", re.DOTALL)  # click's words
 
 LINES = "One text per line; .gz and .xz too; - reads standard input."
 CONTEXT = {"help_option_names": ["-h", "--help"]}  # of a program; its commands have them too
@@ -87,7 +91,11 @@ class Program(TyperGroup):
 
 
 class QueryCommand(TyperCommand):
-    """A command with a QUERY; if a query that starts with a dash is taken for an option, the error shows what to do."""
+    """A command whose last argument is a text, such as a QUERY.
+
+    If a text that starts with a dash is taken for an option, or one without quotes for several arguments, the error
+    shows what to do.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
         """Parse the arguments."""
@@ -96,7 +104,16 @@ class QueryCommand(TyperCommand):
         except Exception as error:
             if getattr(error, "option_name", None):  # of click's NoSuchOption
                 error.message += ". Put -- before a query that starts with a dash: -- QUERY"  # type: ignore[attr-defined]
+            elif surplus := _SURPLUS.search(getattr(error, "message", "")):
+                *given, last = [str(ctx.params[one.name]) for one in self.params if one.param_type_name == "argument"]
+                command = [ctx.command_path, *map(shlex.quote, given), _quoted(f"{last} {surplus[1]}")]
+                error.message = f"a text of several words needs quotes: {' '.join(command)}"  # type: ignore[attr-defined]
             raise
+
+
+def _quoted(text: str) -> str:
+    """A text in the quotes that people type, unless a shell would read something in it."""
+    return shlex.quote(text) if {*text} & {*'"$`\\!'} else f'"{text}"'
 
 
 def split_names(text: str) -> list[str]:

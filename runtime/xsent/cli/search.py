@@ -1,6 +1,5 @@
 """`xsent index` and `xsent search`: lines of text searched by meaning."""
 
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -41,7 +40,7 @@ def index(
 ) -> None:
     """Index a file, one text per line, or a column of a table, for `xsent search`.
 
-    Texts without a letter or digit are never found.
+    Texts without words, such as "..." or "N/A", are never found.
     """
     from xsent.encoder import SentenceEncoder
     from xsent.files.tables import TextSource
@@ -56,12 +55,10 @@ def index(
         space=space,
         resume=resume,
         force=force,
-        show_progress_bar=sys.stderr.isatty(),
+        show_progress_bar=None,
     )
     if empty := made.lines - made.rows:
-        warnings.warn(
-            f"{empty:,} of {made.lines:,} {texts.unit} have no letter or digit; they are never found", stacklevel=1
-        )
+        warnings.warn(f"{empty:,} of {made.lines:,} {texts.unit} have no words; they are never found", stacklevel=1)
     typer.echo(f"{index}: {made.rows:,} texts", err=True)
 
 

@@ -89,7 +89,7 @@ class DocumentEncoder:
         documents: Sequence[TextOrSentences] | Mapping[str, Sequence[TextOrSentences]],
         *,
         rank: int | None = None,
-        show_progress_bar: bool = False,
+        show_progress_bar: bool | None = False,
     ) -> Self:
         """Fit the languages' subspaces and densities on documents, replacing an earlier fit.
 
@@ -98,7 +98,7 @@ class DocumentEncoder:
                 needs the extra `documents`, or a list of sentences; documents without a sentence are ignored.
             rank: Number of directions to remove (m). None follows the paper: the fewest after whose removal a
                 linear classifier cannot tell the languages apart. With one language nothing is removed.
-            show_progress_bar: Report progress on standard error.
+            show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
         Raises:
             ValueError: A language has too little text, or `rank` is not less than D.
@@ -131,7 +131,7 @@ class DocumentEncoder:
         language: str | None = None,
         *,
         normalize_embeddings: bool = True,
-        show_progress_bar: bool = False,
+        show_progress_bar: bool | None = False,
     ) -> Floats:
         """Encode documents of one language to vectors [n, D]; a vector does not depend on the other documents.
 
@@ -139,7 +139,8 @@ class DocumentEncoder:
             documents: Texts or lists of sentences, see `fit`. One without a sentence gets the zero vector.
             language: Code of their language; optional if only one was fitted.
             normalize_embeddings: Scale vectors to length 1; otherwise they are the sums of equation 3.
-            show_progress_bar: Report progress on standard error.
+            show_progress_bar: Report progress on standard error; None shows a bar only on a terminal, elsewhere a
+                line each minute.
         """
         languages = self.space.languages
         code = next(iter(languages)) if language is None and len(languages) == 1 else language

@@ -7,15 +7,16 @@ files are not read. Shapes: S seeds, K labels.
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.classification.classifier import UNKNOWN, ClassWeight, LinearClassifier
+from xsent.classification.classifier import ClassWeight, LinearClassifier
+from xsent.classification.labels import UNKNOWN, label_key, unify_labels
 from xsent.classification.limit import Limit, find_limit
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
@@ -48,7 +49,7 @@ class Examples:
     labels: list[str]  # a label for each text or pair
     texts: list[str]  # in order; both texts of each pair
 
-    def encode(self, encoder: SupportsEncode, *, show_progress_bar: bool = False) -> NDArray[Any]:
+    def encode(self, encoder: SupportsEncode, *, show_progress_bar: bool | None = False) -> NDArray[Any]:
         """Vectors [n, D], or [n, 2, D] of pairs; a `SentenceEncoder` splits long texts instead of cutting them."""
         if isinstance(encoder, SentenceEncoder):
             vectors = encoder.encode(self.texts, on_long="split", show_progress_bar=show_progress_bar)
@@ -102,12 +103,13 @@ def read_examples(source: str | Path, columns: Sequence[str] | None = None, *, q
     """Read lines of label and text (MLDoc's layout), or of label and two texts, separated by tabs.
 
     For a table, `columns` names the columns of the label and of one or two texts. Rows without a label or a text are
-    skipped, with a warning that counts them. The published measurements read tabs without `quotes`.
+    skipped, with a warning that counts them; so are those of a text without words. The published measurements read tabs
+    without `quotes`.
     """
     if columns is not None and len(columns) not in (2, 3):
         raise ValueError(f"columns = {','.join(columns)}: expected the columns of the label and of one or two texts")
     rows = list(_labelled_lines(source) if columns is None else read_rows(source, columns, quotes=quotes))
-    whole = [row for row in rows if all(map(str.strip, row))]
+    whole = [row for row in rows if label_key(row[0]) and all(map(has_words, row[1:]))]
     if not whole:
         raise DataError(f"{source}: no examples; expected lines of label and text separated by a tab, or a table")
     if skipped := len(rows) - len(whole):
@@ -149,6 +151,7 @@ def transfer(
     encoder: SupportsEncode, train: Sets, test: Sets, *, seeds: int = 5, class_weight: ClassWeight | None = None
 ) -> tuple[tuple[str, ...], list[Cell]]:
     """The labels, and a cell of `seeds` heads per training and test set. Raises DataError if a set is unusable."""
+    train, test = _with_common_spellings(train, test)
     labels = _common_labels(train, test)
     encoded = {name: examples.encode(encoder) for name, examples in test.items()}
     cells = []
@@ -218,6 +221,14 @@ def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[st
     answers = [*labels, UNKNOWN] if any(row[-1] for row in shares) else labels
     return [
         {"label": label, **dict(zip(answers, row, strict=False))} for label, row in zip(labels, shares, strict=True)
+    ]
+
+
+def _with_common_spellings(*sides: Sets) -> list[Sets]:
+    """The sets with labels that are spelled the same in all of them, see `unify_labels`."""
+    spelled = iter(unify_labels([label for sets in sides for one in sets.values() for label in one.labels]))
+    return [
+        {name: replace(one, labels=[*islice(spelled, len(one.labels))]) for name, one in sets.items()} for sets in sides
     ]
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from xsent.errors import DataError, require_extra
+from xsent.errors import DataError, find_extra, require_extra
 from xsent.files.atomic import as_data_error
 from xsent.files.text import (
     LONGEST,
@@ -23,8 +24,10 @@ from xsent.files.text import (
     unpacked_name,
 )
 
-_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _HEAD = 100  # lines that decide the form of a CSV
+_SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)  # the first line of a CSV for Excel
+_JSON_LIST = re.compile(r"\s*\[\s*([{\[\"]|\])")
 _BATCH = 1024  # rows of Parquet that are held at once
 
 
@@ -44,12 +47,18 @@ def place_of(text: str, number: int) -> str | int:
 class TextSource:
     """Re-iterable texts of a file, its lines or a column, in constant memory.
 
+    Raises MissingExtraError if the package that reads it is not installed.
+
     Iterating raises DataError if the file cannot be read or changes meanwhile, or is a table and no column is named.
     """
 
     path: str  #: `-` is standard input
     column: str | None = None  #: column with the texts, where the file is a table
     id: str | None = None  #: column with the ids of the rows
+
+    def __post_init__(self) -> None:
+        if self.column is not None and _is_parquet(self.path):
+            find_extra("parquet", "pyarrow")
 
     @property
     def unit(self) -> str:
@@ -133,8 +142,8 @@ def read_rows(source: str | Path, columns: Sequence[str] | None, *, quotes: bool
     """Yield the fields of these columns of every row, empty where there are none; for None only the names of all.
 
     The content decides what the file is, plain or compressed: JSON objects, Parquet, or a CSV whose first row names its
-    columns; `-` is standard input. Without `quotes`, those between tabs are part of the text. Raises DataError with the
-    file and the line, or the row.
+    columns, perhaps after Excel's `sep=;`; `-` is standard input. Without `quotes`, those between tabs are part of the
+    text. Raises DataError with the file and the line, or the row.
     """
     if _is_parquet(source):
         yield from _parquet_rows(Path(source), columns)
@@ -142,7 +151,10 @@ def read_rows(source: str | Path, columns: Sequence[str] | None, *, quotes: bool
     lines = decoded_lines(source)
     head = list(islice(lines, _HEAD))
     if not head:
-        raise DataError(f"{source_name(source)}: empty; expected a table whose first row names its columns")
+        raise _no_rows(source)
+    if _JSON_LIST.match("".join(head[:5])):
+        advice = "turn it into JSON Lines, one object per line, for example with jq -c '.[]' FILE > FILE.jsonl"
+        raise DataError(f"{source_name(source)}: a JSON list, which is not read; {advice}")
     if head[0].startswith("{"):
         yield from _json_rows(source, chain(head, lines), columns)
     else:
@@ -164,22 +176,27 @@ def _csv_rows(
     source: str | Path, head: list[str], lines: Iterator[str], columns: Sequence[str] | None, quotes: bool
 ) -> Iterator[list[str]]:
     csv.field_size_limit(LONGEST)
-    reader = csv.reader(chain(head, lines), strict=True, **_csv_form(source, head, quotes))
-    start = 1
+    named, form = 1, {}  # the line that names the columns
+    if separator := _SEPARATOR.fullmatch(head[0]):
+        named, form = 2, {"delimiter": separator[1]}
+        if not (head := head[1:]):
+            raise _no_rows(source)
+    reader = csv.reader(chain(head, lines), strict=True, **{**_csv_form(source, head, quotes), **form})
+    start = named
     try:
         names = [name.strip() for name in next(reader)]
         if columns is None:
             yield names
             return
         places = [_place(source, names, column) for column in columns]
-        start = reader.line_num + 1
+        start = reader.line_num + named
         for row in reader:
             if row and len(row) != len(names):
-                expected = f"expected {len(names)} as in line 1"
+                expected = f"expected {len(names)} as in line {named}"
                 raise DataError(f"{source_name(source)}:{start}: {len(row)} fields, {expected}")
             if row:
                 yield [row[place] for place in places]
-            start = reader.line_num + 1
+            start = reader.line_num + named
     except csv.Error as error:
         advice = "quote fields that contain quotes, and double the inner quotes"
         raise DataError(f"{source_name(source)}:{start}: not CSV ({error}); {advice}") from error
@@ -211,6 +228,10 @@ def _csv_form(source: str | Path, head: list[str], quotes: bool) -> dict[str, An
     return {"delimiter": delimiter}
 
 
+def _no_rows(source: str | Path) -> DataError:
+    return DataError(f"{source_name(source)}: empty; expected a table whose first row names its columns")
+
+
 def _json_rows(source: str | Path, lines: Iterable[str], columns: Sequence[str] | None) -> Iterator[list[str]]:
     for number, line in enumerate(lines, 1):
         where = f"{source_name(source)}:{number}"
@@ -219,7 +240,7 @@ def _json_rows(source: str | Path, lines: Iterable[str], columns: Sequence[str] 
         try:
             content = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: not JSON ({error}); expected one object per line") from error
+            raise DataError(f"{where}: not JSON Lines ({error}); expected one object per line") from error
         if not isinstance(content, dict):
             raise DataError(f'{where}: {type(content).__name__}, expected an object such as {{"text": "..."}}')
         if columns is None:

@@ -6,19 +6,24 @@ import lzma
 import os
 import stat
 import sys
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from io import BufferedReader
-from itertools import islice
+from io import BufferedReader, TextIOWrapper
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from xsent.errors import DataError
+from xsent.files.encodings import as_western, wide_encoding
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # the first bytes of compressed files
+_OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # those of .xlsx, .docx and other archives, and of .xls
+_MARK = 4  # bytes that show whether a text is UTF-16 or UTF-32
+_SAMPLE = 1 << 16  # bytes that decide whether a text that is not UTF-8 is cp1252
 LONGEST = 1 << 26  # most bytes of a line: a small compressed file may contain a line that fills the memory
 
 # Errors from reading damaged compressed files, besides OSError.
@@ -26,24 +31,53 @@ _DAMAGED = (EOFError, MemoryError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def read_lines(source: str | Path) -> Iterator[str]:
-    """Read UTF-8 text as a stream of lines without their ends. Raises DataError with the file and the line.
+    """Read text as a stream of lines without their ends. Raises DataError with the file and the line.
 
-    The source is a file, plain or compressed by gzip or xz; `-` is standard input. Only a line feed ends a line (a
-    carriage return before it is dropped), so that rare separators inside a sentence do not shift the lines after it.
+    The source is a file, plain or compressed by gzip or xz; `-` is standard input. It is in UTF-8, in UTF-16 or UTF-32,
+    or in cp1252, with a warning. Only a line feed ends a line (a carriage return before it is dropped), so that rare
+    separators inside a sentence do not shift the lines after it.
     """
     return (line.removesuffix("\n").removesuffix("\r") for line in decoded_lines(source))
 
 
 def decoded_lines(source: str | Path) -> Iterator[str]:
     """Like `read_lines`, but with the line ends."""
-    for number, line in enumerate(raw_lines(source), 1):
+    lines = raw_lines(source)
+    ascii_so_far = True
+    for number, line in enumerate(lines, 1):
         try:
-            yield line.decode("utf-8")
+            text = line.decode()
         except UnicodeDecodeError as error:
-            raise DataError(
-                f"{source_name(source)}:{number}: not UTF-8 (byte 0x{line[error.start]:02x} at {error.start + 1}); "
-                "convert the file to UTF-8"
-            ) from error
+            sample = [line, *_up_to(_SAMPLE, lines)] if ascii_so_far else []
+            if as_western(b"".join(sample)) is None:
+                raise _undecodable(source, number, error) from error
+            warnings.warn(f"{source_name(source)}: read as cp1252, because it is not UTF-8", stacklevel=2)
+            yield from _western_lines(source, number, chain(sample, lines))
+            return
+        ascii_so_far = ascii_so_far and line.isascii()
+        yield text
+
+
+def _western_lines(source: str | Path, first: int, lines: Iterable[bytes]) -> Iterator[str]:
+    for number, line in enumerate(lines, first):
+        try:
+            yield line.decode("cp1252")
+        except UnicodeDecodeError as error:
+            raise _undecodable(source, number, error) from error
+
+
+def _undecodable(source: str | Path, line: int, error: UnicodeDecodeError) -> DataError:
+    byte = f"byte 0x{error.object[error.start]:02x} at {error.start + 1}"
+    return DataError(f"{source_name(source)}:{line}: not UTF-8 ({byte}); convert the file to UTF-8")
+
+
+def _up_to(size: int, lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines until they have this many bytes."""
+    for line in lines:
+        yield line
+        size -= len(line)
+        if size <= 0:
+            return
 
 
 def read_sentences(source: str | Path) -> list[str]:
@@ -63,16 +97,23 @@ def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[st
 
 
 def raw_lines(source: str | Path) -> Iterator[bytes]:
-    """The lines of a source as bytes with their ends, see `read_lines`, without a byte-order mark."""
+    """The lines of a source as bytes with their ends, see `read_lines`, without a byte-order mark.
+
+    UTF-16 and UTF-32 become UTF-8.
+    """
     name = source_name(source)
     try:
         with _opened(source) as file:
-            for number, line in enumerate(iter(partial(file.readline, LONGEST + 1), b""), 1):
+            for number, line in enumerate(_byte_lines(file), 1):
+                if number == 1 and line.startswith(_OFFICE):
+                    raise DataError(f"{name}: an office file or an archive, not text; save it as CSV or as plain text")
                 if len(line) > LONGEST:
                     raise DataError(f"{name}:{number}: over {LONGEST:,} bytes; expected lines that end in a line feed")
                 if b"\r" in line[:-1] and not line.endswith(b"\n") and number == 1:
                     raise DataError(f"{name}: lines end in bare carriage returns; convert them to line feeds")
                 yield line if number > 1 else line.removeprefix(_BOM)
+    except UnicodeError as error:
+        raise DataError(f"{name}: damaged UTF-16 or UTF-32 ({error}); save it as UTF-8") from error
     except _DAMAGED as error:
         raise DataError(
             f"{name}: damaged, or not compressed as its name suggests ({error}); compress it again"
@@ -88,6 +129,20 @@ def file_state(source: str | Path) -> tuple[int, ...] | None:
     except OSError:  # standard input, or a missing file, which reading will report
         return None
     return (found.st_size, found.st_mtime_ns, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def _byte_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Lines of at most one byte or character more than the longest allowed one."""
+    start: bytes = file.peek(_MARK)[:_MARK] if hasattr(file, "peek") else b""
+    encoding = wide_encoding(start)
+    if encoding is None:
+        yield from iter(partial(file.readline, LONGEST + 1), b"")
+        return
+    text = TextIOWrapper(file, encoding, newline="\n")
+    try:
+        yield from map(str.encode, iter(partial(text.readline, LONGEST + 1), ""))
+    finally:
+        text.detach()  # leaves the file open
 
 
 class LineDigest:

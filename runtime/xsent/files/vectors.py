@@ -323,6 +323,23 @@ def vector_file(
                 journal.unlink(missing_ok=True)  # last: it holds the lock
 
 
+def is_complete(path: Path, note: VectorMeta) -> bool:
+    """Whether a job has nothing to resume: its file is there, and no interrupted one was to replace it.
+
+    Raises DataError if the file has other vectors than this job would write.
+    """
+    part, journal = _unfinished(path)
+    if not path.exists() or (part.exists() and _last_milestone(journal).replaces):
+        return False
+    if (found := open_vectors(path).note) != note:
+        other = next(name for name, value in asdict(note).items() if getattr(found, name) != value)
+        raise DataError(
+            f"{path}: complete, but of another job: its {other} is {getattr(found, other)}, not "
+            f"{getattr(note, other)}; use the same, or start over with --force"
+        )
+    return True
+
+
 class VectorOutput:
     """An unfinished file of vectors, see `vector_file`.
 
@@ -438,11 +455,16 @@ class VectorOutput:
         if not self._part.exists():  # the process was killed right after the file got its name
             cut(self._journal, 0)
             return Milestone()
-        with as_data_error(self._journal, "start over with --force"):
-            whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
-            last = Milestone(**json.loads(whole.rpartition(b"\n")[2])) if whole else Milestone()
-            cut(self._journal, len(whole + end))  # a kill may have truncated the last line
-            return last
+        last = _last_milestone(self._journal)
+        cut(self._journal, self._journal.read_bytes().rfind(b"\n") + 1)  # a kill may have truncated the last line
+        return last
+
+
+def _last_milestone(journal: Path) -> Milestone:
+    """The last complete line of a journal. Raises DataError if it is damaged."""
+    with as_data_error(journal, "start over with --force"):
+        whole = journal.read_bytes().rpartition(b"\n")[0]
+        return Milestone(**json.loads(whole.rpartition(b"\n")[2])) if whole else Milestone()
 
 
 def check_same_job(path: Path, old: Mapping[str, object], new: Mapping[str, object]) -> None:

@@ -89,7 +89,7 @@ def mine_bitext(
     one_to_one: bool = False,
     src_rows: ArrayLike | None = None,
     trg_rows: ArrayLike | None = None,
-    show_progress_bar: bool = False,
+    show_progress_bar: bool | None = False,
 ) -> Bitext:
     """Find pairs of translations, exactly and in bounded memory.
 
@@ -107,7 +107,7 @@ def mine_bitext(
         one_to_one: Use each sentence once with "fwd" and "bwd", too; the best pair is kept.
         src_rows: Numbers of the source rows to select, ascending; None selects all.
         trg_rows: Like `src_rows`, for the target.
-        show_progress_bar: Report progress on standard error.
+        show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
     Returns:
         The pairs; their rows refer to `src` and `trg` as given.

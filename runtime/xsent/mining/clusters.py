@@ -62,7 +62,8 @@ def cluster(
             cluster. Greetings and sign-offs would form clusters: encode texts after `strip_boilerplate`.
         number: Number of clusters; None lets the threshold decide.
         texts: The texts [n], to detect their languages: what the texts of a language have in common is subtracted,
-            too, so that clusters do not follow the language. Texts without letters and digits join no cluster.
+            too, so that clusters do not follow the language. Texts without words, such as "..." or
+            "N/A", join no cluster.
         threshold: Mean cosine, after subtracting the background, from which two clusters are merged; higher values
             give more clusters.
         smallest: Fewest texts of a cluster when the threshold decides.
@@ -94,7 +95,7 @@ def cluster(
 def without_background(vectors: ArrayLike, texts: Sequence[str] | None = None) -> Floats:
     """Vectors [n, D] as `cluster` compares them: without the backgrounds of all texts and of languages, length 1.
 
-    Vectors that are zero or equal the background become zero, as do those of texts without letters and digits.
+    Vectors that are zero or equal the background become zero, as do those of texts without words.
     """
     vectors = np.asanyarray(vectors)
     languages = _languages(texts, len(vectors))

@@ -90,7 +90,7 @@ def check_neighbourhood(margin: Margin, k: int, n: int, m: int, of: str = "diffe
 
 
 def compare_blocks(
-    a: NormalizedBlocks, b: NormalizedBlocks, *, show_progress_bar: bool = False
+    a: NormalizedBlocks, b: NormalizedBlocks, *, show_progress_bar: bool | None = False
 ) -> Iterator[tuple[int, int, Floats]]:
     """Yield cosines between blocks of rows of `a` and of `b`, preceded by the numbers of their first rows."""
     product = BlockProduct()
@@ -106,7 +106,7 @@ def compare_blocks(
 
 
 def nearest_both_ways(
-    a: NormalizedBlocks, b: NormalizedBlocks, k: int, *, show_progress_bar: bool = False
+    a: NormalizedBlocks, b: NormalizedBlocks, k: int, *, show_progress_bar: bool | None = False
 ) -> tuple[TopK, TopK]:
     """Find the k nearest neighbours of every row of `a` in `b`, and of every row of `b` in `a`, exactly.
 

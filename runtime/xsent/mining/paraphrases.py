@@ -107,7 +107,7 @@ def paraphrase_mining(
     *,
     threshold: float = THRESHOLD,
     strict: bool = True,
-    show_progress_bar: bool = False,
+    show_progress_bar: bool | None = False,
 ) -> list[tuple[float, int, int]]:
     """Find sentences that mean the same, across languages; results as in sentence-transformers.
 
@@ -116,7 +116,7 @@ def paraphrase_mining(
         sentences: Texts; equal ones are pairs, too, empty ones are not.
         threshold: Lowest score of a pair, see `mine_paraphrases`.
         strict: Skip pairs that differ in a number, a negation or who did what, see `split_pairs`.
-        show_progress_bar: Report progress on standard error.
+        show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
     Returns:
         Score and positions of each pair, best first.
@@ -129,7 +129,11 @@ def paraphrase_mining(
 
 
 def mine_paraphrases(
-    vectors: ArrayLike, *, threshold: float = THRESHOLD, rows: ArrayLike | None = None, show_progress_bar: bool = False
+    vectors: ArrayLike,
+    *,
+    threshold: float = THRESHOLD,
+    rows: ArrayLike | None = None,
+    show_progress_bar: bool | None = False,
 ) -> Bitext:
     """Find pairs of near-duplicates among vectors, exactly and in bounded memory.
 
@@ -140,7 +144,8 @@ def mine_paraphrases(
         vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors are skipped.
         threshold: Lowest score of a pair.
         rows: Numbers of the rows to select, ascending; None selects all.
-        show_progress_bar: Report progress on standard error.
+        show_progress_bar: Report progress on standard error; None shows a bar only on a terminal, elsewhere a
+                line each minute.
 
     Returns:
         The pairs, best first, each with its lower row first; rows refer to `vectors` as given.
@@ -198,7 +203,7 @@ def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int
     return sorted(groups.values(), key=lambda group: (-len(group), group))
 
 
-def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool) -> TopK:
+def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool | None) -> TopK:
     """The nearest neighbours of every row, except itself."""
     best = TopK(len(rows), min(_NEIGHBOURS, len(rows) - 1))
     for top, first, scores in compare_blocks(rows, rows, show_progress_bar=show_progress_bar):

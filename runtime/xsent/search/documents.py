@@ -11,7 +11,7 @@ import numpy as np
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_folder, explain_write_errors, only_writer, recover
-from xsent.progress import Progress
+from xsent.progress import Progress, known_total
 from xsent.search.index import SearchIndex
 from xsent.search.store import IndexState, has_index
 from xsent.search.writer import Document, IndexWriter, add_documents, new_index, state_of
@@ -26,7 +26,7 @@ def update_index(
     *,
     remove: Iterable[str] = (),
     force: bool = False,
-    show_progress_bar: bool = False,
+    show_progress_bar: bool | None = False,
 ) -> IndexState:
     """Add documents to an index of documents in constant memory, replacing their older versions.
 
@@ -40,7 +40,7 @@ def update_index(
         encoder: The encoder; a passage that is too long for it is encoded in windows.
         remove: Names of documents to remove; unknown names are ignored.
         force: Discard an existing index first, even if it is damaged or of another encoder.
-        show_progress_bar: Report progress on standard error.
+        show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
     Raises:
         DataError: The folder contains an index of lines or something else, it or something in it is a link, or
@@ -52,15 +52,20 @@ def update_index(
     if force or not (path.exists() and has_index(path)):
         with new_index(path, IndexState(encoder.fingerprint, encoder.dim, clean=int(encoder.clean))):
             pass
-    kept = "Indexed files are kept; run the same command again to resume."
-    with only_writer(path), explain_write_errors(path, lambda: kept, "make room, then run it again to continue"):
+
+    def kept() -> str:
+        with closing(SearchIndex(path)) as index:
+            files = sum(map(bool, index.documents().values()))
+        return f"Indexed files are kept: {files:,}; run the same command again to continue."
+
+    with only_writer(path), explain_write_errors(path, kept, "make room, then run it again to continue"):
         state = state_of(path)
         if state.lines:
             raise DataError(f"{path}: an index of lines, from xsent index; choose another name for documents")
         state.check_fingerprint(encoder.fingerprint, path, clean=encoder.clean)
         with closing(IndexWriter(path)) as writer:
             writer.save(writer.state, remove=remove)
-            with Progress("passages", enabled=show_progress_bar) as progress:
+            with Progress("files", known_total(documents), enabled=show_progress_bar) as progress:
                 add_documents(writer, documents, encoder, progress)
             state = writer.state
         with suppress(OSError):  # a full disk; everything that matters is saved

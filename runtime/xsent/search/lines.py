@@ -6,7 +6,7 @@ To resume an interrupted job, run it again: what the index already contains is s
 import os
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def build_index(
     space: str | None = None,
     resume: bool = False,
     force: bool = False,
-    show_progress_bar: bool = False,
+    show_progress_bar: bool | None = False,
 ) -> IndexState:
     """Build an index of lines of text in constant memory.
 
@@ -64,15 +64,15 @@ def build_index(
 
     Args:
         path: The folder to create; its parent must exist.
-        texts: The lines, numbered from 1. A line without a letter or digit keeps its number but is never
-            found; a long line is encoded in windows.
+        texts: The lines, numbered from 1. A line without words, such as "..." or "N/A", keeps its
+            number but is never found; a long line is encoded in windows.
         encoder: The encoder; searching needs the same one, at any depth.
         source: Where the lines come from, such as a file; stored with each line.
         space: Another model's space, see `SentenceEncoder.encode`; searching needs the same.
         resume: Continue an interrupted job, if there is one; `texts` must begin with the lines that it read. A
             complete index is not changed.
         force: Replace an existing index once the new one is complete.
-        show_progress_bar: Report progress on standard error.
+        show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
     Raises:
         DataError: No line has text; a resumed job read other lines; another process is writing; a folder that would be
@@ -86,7 +86,11 @@ def build_index(
     empty = IndexState(encoder.fingerprint_of(space), encoder.dim, clean=int(encoder.clean))
     if force:
         with new_index(path, empty, complete=True) as folder:
-            return job.run(folder)
+            try:
+                return job.run(folder)
+            except KeyboardInterrupt as error:
+                error.add_note("The older index is kept, if there is one; run the same command again.")
+                raise
     is_new = not os.path.lexists(path)
     try:
         if is_new:
@@ -116,7 +120,7 @@ def extend_index(
     space: str | None = None,
     resume: bool = False,
     force: bool = False,
-    show_progress_bar: bool = False,
+    show_progress_bar: bool | None = False,
 ) -> IndexState:
     """Add lines to an index of lines; numbering continues after its last line.
 
@@ -151,7 +155,7 @@ class _LineJob:
     encoder: SentenceEncoder
     source: str
     space: str | None
-    show_progress_bar: bool
+    show_progress_bar: bool | None
 
     def run(self, path: Path) -> IndexState:
         """Add the lines. Raises DataError if none of them has text."""
@@ -159,8 +163,7 @@ class _LineJob:
             start = writer.state.start
             writer.state.check_fingerprint(self.encoder.fingerprint_of(self.space), path, clean=self.encoder.clean)
             blocks = self._rest(path, writer)
-            total = known_total(self.texts) if self.show_progress_bar else None
-            with Progress("lines", total, enabled=self.show_progress_bar) as progress:
+            with Progress("lines", known_total(self.texts), enabled=self.show_progress_bar) as progress:
                 progress.start_at(writer.state.lines - start)
                 add_documents(writer, blocks, self.encoder, progress, self.space)
             if writer.database.last_line() <= start:
@@ -217,10 +220,22 @@ def _interruption_message(state: IndexState) -> str:
     return f"holds {lines:,} lines of an interrupted job; continue with {add}--resume or start over with {add}--force"
 
 
-def _explain_what_is_kept(path: Path) -> AbstractContextManager[None]:
+@contextmanager
+def _explain_what_is_kept(path: Path) -> Iterator[None]:
     """Tell a user who interrupts a job what is kept."""
-    kept = "Indexed lines are kept; run the same command with --resume to continue."
-    return explain_write_errors(path, lambda: kept if state_of(path).unfinished else "")
+
+    def kept() -> str:
+        state = state_of(path)
+        lines = f"Indexed lines are kept: {state.lines - state.start:,}"
+        return f"{lines}; run the same command with --resume to continue." if state.unfinished else ""
+
+    try:
+        with explain_write_errors(path, kept):
+            yield
+    except KeyboardInterrupt as error:
+        if not kept():
+            error.add_note("No line is indexed yet; run the same command again.")
+        raise
 
 
 def _remove_if_empty(path: Path) -> None:

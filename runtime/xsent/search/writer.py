@@ -67,7 +67,7 @@ class IndexWriter:
         return self._appended >= SAVE_EVERY or self._characters > _MOST_TEXT
 
     def append(self, vector: Vectors, source: str, line: int, text: str, context: str = "", id: str = "") -> None:
-        """Add a passage and its vector [D]; skips a text without a letter or digit, which would be near everything."""
+        """Add a passage and its vector [D]; skips a text without words, which would be near everything."""
         self._appended += 1
         if vector.any() and has_words(f"{context} {text}"):
             stored = vector.astype(STORED, copy=False).tobytes()
@@ -139,7 +139,7 @@ def add_documents(
     progress: Progress,
     space: str | None = None,
 ) -> None:
-    """Append all passages of all documents, saving at intervals."""
+    """Append all passages of all documents, saving at intervals; progress counts lines, or documents without lines."""
     unsaved = _Unsaved(writer)
     passages = encoder.encode_items(
         _passages(documents), _text_to_encode, precision="float16", on_long="split", space=space
@@ -150,9 +150,10 @@ def add_documents(
             if line:
                 id = text.id if isinstance(text, Text) else ""
                 writer.append(vector, document.source, line, text, context, id)
-                progress.advance()
+                progress.advance(1 if document.lines else 0)
             else:
                 unsaved.complete()
+                progress.advance(0 if document.lines else 1)
             if writer.is_full:
                 unsaved.save()
     finally:  # also on interruption

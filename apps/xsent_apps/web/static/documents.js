@@ -7,14 +7,32 @@ import { readFile } from "./texts.js";
 
 const REPORT_EVERY = 500; // milliseconds, at least, between reports of progress
 
-/** @param {import("./library.js").Library} library @param {(message: string) => void} warn shows a line to the reader */
-export function openDocuments(library, warn) {
+/**
+ * @param {import("./library.js").Library} library @param {(message: string) => void} warn shows a line to the reader
+ * @param {boolean} isFirst whether this is the first visit, which shows the example
+ */
+export function openDocuments(library, warn, isFirst) {
   let reported = 0; // time of the last report
+  let shown = []; // texts of the example that nobody asked for
   const paste = byId("paste");
+
+  /** Adds a text in the place of a former one, or else of the example that nobody asked for. */
+  function add(source, former) {
+    const unasked = former ? [] : shown.filter((one) => library.documents.includes(one));
+    library.add(source, former ?? unasked[0]);
+    for (const one of unasked.slice(1)) library.remove(one);
+    if (!former) shown = [];
+  }
+
+  function addExample() {
+    const here = new Set(library.documents.map(({ name }) => name));
+    for (const [name, text] of Object.entries(EXAMPLE_TEXTS)) if (!here.has(name)) library.add({ name, text });
+    byId("adding").open = false;
+  }
 
   function take(source, former) {
     try {
-      library.add(source, former);
+      add(source, former);
       warn("");
       return true;
     } catch (error) {
@@ -34,7 +52,7 @@ export function openDocuments(library, warn) {
     const refused = [];
     for (const file of files) {
       try {
-        library.add(await readFile(file));
+        add(await readFile(file));
       } catch (error) {
         refused.push(error.message);
       }
@@ -64,13 +82,16 @@ export function openDocuments(library, warn) {
     target.value = ""; // so that the same file can be chosen again
   });
   byId("example").addEventListener("click", () => {
-    const here = new Set(library.documents.map(({ name }) => name));
-    for (const [name, text] of Object.entries(EXAMPLE_TEXTS)) if (!here.has(name)) take({ name, text });
-    byId("adding").open = false;
+    addExample();
+    shown = []; // now it is asked for
     byId("query").focus();
   });
   listenToDrops(takeFiles, (text) => take({ name: freeName(), text }));
-  keepIfTicked(library, take, warn);
+  keepIfTicked(library, take, warn).then((kept) => {
+    if (!isFirst || kept || library.documents.length) return;
+    addExample();
+    shown = [...library.documents];
+  });
   library.addEventListener("listed", () => {
     byId("documents").replaceChildren(...library.documents.map((document) => entry(library, document, take)));
     byId("example").classList.toggle("first", !library.documents.length);
@@ -83,7 +104,7 @@ export function openDocuments(library, warn) {
   library.addEventListener("idle", () => (byId("encoding").textContent = remarks(library)));
 }
 
-/** Stores the texts in the browser while the box is ticked, and adds those already stored. */
+/** Stores the texts in the browser while the box is ticked, and adds those already stored; returns whether there are any. */
 async function keepIfTicked(library, take, warn) {
   const box = byId("keep");
   const cannot = ({ message }) => warn(`This browser cannot keep texts: ${message}`);
@@ -97,6 +118,7 @@ async function keepIfTicked(library, take, warn) {
   if (refused.length) warn(`Kept, but could not be read again: ${refused.map(({ name }) => name).join(", ")}.`);
   if (sources?.length) byId("adding").open = false;
   library.addEventListener("listed", () => box.checked && save());
+  return box.checked;
 }
 
 function listenToDrops(takeFiles, takeText) {

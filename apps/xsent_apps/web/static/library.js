@@ -1,7 +1,7 @@
 // The texts in the page, and their vectors as they are computed.
 
 import { toPassages } from "./texts.js";
-import { joinedKeys } from "./words.js";
+import { hasWords, joinedKeys } from "./words.js";
 
 const MOST = 20_000; // most passages
 const BLOCK = 10_000; // about how many characters become searchable at once
@@ -108,7 +108,7 @@ export class Library extends EventTarget {
 
 /** A passage with the words of its text and context; it has none if the text has none. */
 function withKeys(passage) {
-  const keys = joinedKeys(passage.text);
+  const keys = hasWords(passage.text) ? joinedKeys(passage.text) : "";
   return { ...passage, keys: keys && keys + joinedKeys(passage.context) };
 }
 

@@ -2,6 +2,7 @@
 
 import { openDocuments } from "./documents.js";
 import { byId } from "./dom.js";
+import { isFirstVisit } from "./keep.js";
 import { Library } from "./library.js";
 import { openMap } from "./map.js";
 import { Model } from "./model.js";
@@ -17,10 +18,11 @@ function warn(message) {
 }
 
 async function start() {
+  const isFirst = await isFirstVisit(); // before the model is cached
   const model = new Model();
   const library = new Library(model);
   const facts = new Facts(byId("facts"), byId("summary"));
-  openDocuments(library, warn);
+  openDocuments(library, warn, isFirst);
   const { similar } = openSearch(model, library);
   const { labels } = openSort(model, library);
   const show = openTabs();
@@ -34,7 +36,8 @@ async function start() {
   model.addEventListener("progress", ({ detail: { done, total } }) => {
     byId("loading").hidden = false;
     byId("loaded").value = done / total;
-    byId("loaded-text").textContent = `${(done / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`;
+    const megabytes = `${(done / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`;
+    byId("loaded-text").textContent = done < total ? megabytes : "starting…";
   });
   model.addEventListener("failed", ({ detail }) => {
     byId("loading").hidden = true;

@@ -9,8 +9,11 @@ const SEVERAL_WORDS = /\p{L}\S*\s+\S*\p{L}\S*\s+\S*\p{L}|[\u3041-\u9fff]{5}/u;
 /** Names of the columns and fields of the rows; errors name the row. @param {string} text @param {string} name of the file */
 export function parseTable(text, name) {
   if (/\.(jsonl|ndjson)$/i.test(name)) return parseJsonLines(text, name);
+  const separator = /^"?sep=(.)"?\r?\n/i.exec(text); // the first line of a CSV for Excel
+  if (separator) text = text.slice(separator[0].length);
   const widths = DELIMITERS.map((sign) => widthOf(text, sign));
-  const delimiter = /\.tsv$/i.test(name) ? "\t" : DELIMITERS[widths.indexOf(Math.max(...widths))];
+  const likely = DELIMITERS[widths.indexOf(Math.max(...widths))];
+  const delimiter = separator?.[1] ?? (/\.tsv$/i.test(name) ? "\t" : likely);
   const [columns, ...rows] = recordsOf(text, delimiter);
   const odd = rows.findIndex((row) => row.length !== columns?.length);
   if (odd >= 0) throw new Error(`${name}, row ${odd + 2}: ${rows[odd].length} fields, expected ${columns.length} as in row 1.`);
@@ -27,7 +30,8 @@ function widthOf(text, delimiter) {
 
 /** Rows of fields; quoted fields may contain line breaks, delimiters and doubled quotes. */
 function* recordsOf(text, delimiter) {
-  const field = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^${delimiter}\\r\\n]*))(${delimiter}|\\r\\n?|\\n|$)`, "gy");
+  const sign = delimiter.replace(/[^\w\s]/, "\\$&");
+  const field = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^${sign}\\r\\n]*))(${sign}|\\r\\n?|\\n|$)`, "gy");
   let row = [];
   for (const [, quoted, bare, end] of text.matchAll(field)) {
     row.push(quoted?.replaceAll('""', '"') ?? bare);

@@ -18,6 +18,10 @@ const OF_ONE_SCRIPT = new RegExp([...SCRIPTS.map((script) => `[${script}]+`), `$
 const STARTS_IN_SCRIPT = new RegExp(`^[${ALL}]`, "u");
 const NOT_ASCII = /[^\0-\x7f]/;
 
+const MARKUP = /<!--[^]*?-->|<\/?[a-z][a-z0-9]*(?:\s[^<>]*|\/)?>|&(?:nbsp|amp|lt|gt|quot|hellip|[mn]dash|#160|#xa0);/gi;
+// What programs write where a value is missing.
+const NOTHING = [/^(?:n\s?\/\s?a\.?|n\.\s?a\.?|null|\(null\)|#n\/?a|#nv)$/i, /^(?:#[A-Z/0]+[!?]|NaN|nan|NA|None|\\N)$/];
+
 const BEGINNING = 0.5; // weight of a word that only has a query word's beginning
 const SHORTEST = 4; // fewest letters of a beginning
 const ENDING = 3; // most letters of an ending
@@ -40,6 +44,12 @@ function* keysOf(word) {
   if (!STARTS_IN_SCRIPT.test(word)) return yield [...new Set([word, translate(word, SPELLED)].map(withoutAccents))];
   const signs = [...word];
   for (let at = 0; at < (signs.length - 1 || 1); at++) yield [signs.slice(at, at + 2).join("")];
+}
+
+/** Whether a text has words, as `has_words` of xsent/words.py: not just tags, or a sign for nothing. @param {string} text */
+export function hasWords(text) {
+  const plain = removeFormat(text.replace(MARKUP, " ")).trim();
+  return joinedKeys(plain) !== "" && !NOTHING.some((signs) => signs.test(plain));
 }
 
 /** All keys of a text, each between two spaces; none if it has neither a letter nor a digit. @param {string} text */
