@@ -214,14 +214,14 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
     (
         "time",
         lambda half, hour, minute, _: time_of_day(hour, minute, half),
-        (f"(午前|午後){_HOUR}時(?!間)(?:{_MINUTE}分)?()",),
+        (f"(午前|午後){_HOUR}時(?!間)(?:([0-5]?[0-9])分)?()",),
     ),
     (
         "time",
         time_of_day,
         (
             f"{_BEGIN}{_HOUR} ?(?:h|uhr|uur) ?{_MINUTE}{_END}()",
-            f"{_BEGIN}{_HOUR}時{_MINUTE}分()",
+            f"{_BEGIN}{_HOUR}時([0-5]?[0-9])分()",
             f"(?:{_BEGIN}|(?<=\0t)){_HOUR}:{_MINUTE}(?::[0-5][0-9])?(?: ?{_HALF}(?![{LETTERS}]))?(?![0-9:])",
             f"{_BEGIN}{_HOUR}[.]{_MINUTE} ?{_HALF}{_END}",
             f"{_BEGIN}{_HOUR}() ?{_HALF}{_END}",

@@ -7,8 +7,9 @@ between two texts (`margin_scores`), the members of a large group would lower ea
 Vectors hardly separate "Smoking is allowed." from "Smoking is forbidden.". The rules of `difference` do, using only
 words:
 
-- Number: each text has a number that the other lacks, in digits, or as a word for 2 to 15, 20, 30, 40 or 50.
+- Number: each text has a number that the other lacks, in any notation or in words, or the same one of another unit.
 - Negation: one text has a word that negates or forbids in its language, and the other has none.
+- Opposite: one text has a word such as "before", "open" or "Monday", and the other one that excludes it.
 - Order: both have the same words, and more than one group of them has moved ("Anna paid Bert", "Bert paid Anna"); or
   both have the same two names in reverse order ("Anna a payé Bert"), and no word that marks a passive or a list.
 
@@ -26,6 +27,8 @@ from numpy.typing import ArrayLike
 
 from xsent.mining.bitext import Bitext, present_rows
 from xsent.mining.margin import compare_blocks
+from xsent.mining.opposites import opposed
+from xsent.mining.quantities import differ, quantities
 from xsent.similarity import Floats, NormalizedBlocks, TopK
 
 if TYPE_CHECKING:
@@ -40,10 +43,9 @@ _AROUND = 4  # neighbours after the gap whose cosines are averaged
 _LEAST = 0.6
 _MOST = 0.75
 
-Difference = Literal["number", "negation", "order"]
+Difference = Literal["number", "negation", "opposite", "order"]
 
 _WORD = re.compile(r"[^\W\d_]+")
-_NUMBER = re.compile(r"\d+(?:[.,'’]\d+| ?[:h] ?\d\d(?!\d)| \d{3}(?!\d))*")
 _CONTRACTED = re.compile(r"n['’]t\b(?! (?:i|you|he|she|it|we|they|there)\?)", re.I)  # but not "isn't it?"
 _SCRIPTS = (("ja", re.compile(r"[\u3040-\u30ff]")), ("ru", re.compile(r"[\u0400-\u04ff]")))
 # Words that identify a language.
@@ -72,25 +74,6 @@ _NO_NEGATION = re.compile(
     "なけれ?ば(?:なら|なり|いけ)(?:ない|なかっ|ません)|なくては(?:なら|なり|いけ)(?:ない|ません)|ないと(?:いけ|なら|なり)(?:ない|ません)"
     "|(?:違い|ちがい|しか)(?:ない|なかっ|ありません)|かもしれ(?:ない|ません)|ませんか|ないか|だけで(?:は)?なく|少なく|少ない|[間ま]もなく|危ない|す[みい]ません|済みません"
 )
-_NUMBERS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen twenty thirty forty fifty",
-    "deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze vingt trente quarante cinquante",
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn zwanzig dreißig vierzig "
-    "fünfzig",
-    "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince veinte treinta cuarenta cincuenta",
-    "due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici venti trenta quaranta "
-    "cinquanta",
-    "dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze vinte trinta quarenta cinquenta",
-    "twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien twintig dertig veertig vijftig",
-    "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать "
-    "двадцать тридцать сорок пятьдесят",
-    "две трёх четырёх пяти шести семи восьми девяти десяти одиннадцати двенадцати",
-    "duas",
-)
-_COUNTED = [*range(2, 16), 20, 30, 40, 50]
-_JAPANESE_NUMBER = re.compile("[二三四五六七八九十](?=[人匹本個枚冊台時年月日回杯階歳つ])")
-_VALUES = {word: str(value) for words in _NUMBERS for value, word in zip(_COUNTED, words.split(), strict=False)}
-_VALUES |= {sign: str(value) for value, sign in enumerate("二三四五六七八九十", 2)}
 _SETS = {
     language: (set(_COMMON.get(language, "").split()), set(words.split())) for language, words in _NEGATIVE.items()
 }
@@ -170,11 +153,12 @@ def split_pairs(pairs: Bitext, texts: Sequence[str]) -> tuple[Bitext, Bitext]:
 def difference(first: str, second: str) -> Difference | None:
     """How two texts, each in one of the nine languages, differ; None if these rules find no difference."""
     texts = [unicodedata.normalize("NFKC", text) for text in (first, second)]
-    left, right = (_numbers(text) for text in texts)
-    if left - right and right - left:
+    if differ(*map(quantities, texts)):
         return "number"
     if _negates(texts[0]) != _negates(texts[1]):
         return "negation"
+    if opposed(*texts):
+        return "opposite"
     words = [_WORD.findall(text) for text in texts]
     return "order" if _reordered(*words) or _names_swapped(*words) or _roles_swapped(*texts) else None
 
@@ -218,19 +202,6 @@ def _around(cosines: Floats) -> Floats:
     means = np.take_along_axis(cosines, after + np.arange(_AROUND), axis=1).mean(axis=1)
     clamped: Floats = np.clip(means, np.float32(_LEAST), np.float32(_MOST))
     return clamped
-
-
-def _numbers(text: str) -> set[str]:
-    """The numbers of a text, without the separators in them and without the minutes of a full hour."""
-    found = set[str]()
-    for number in _NUMBER.findall(text):
-        plain = re.sub(r"[.,]\d0$", lambda match: match[0][:-1], number)  # 3.50
-        hour, *minutes = re.split(" ?[:h] ?", plain)  # "half past two" has only the hour
-        found |= {
-            re.sub(r"\D", "", part).lstrip("0") for part in (hour, hour if minutes in (["00"], ["00", "00"]) else plain)
-        }
-    found |= {_VALUES[word] for word in _WORD.findall(text.lower()) if word in _VALUES}
-    return found | {_VALUES[sign] for sign in _JAPANESE_NUMBER.findall(text)}
 
 
 def _negates(text: str) -> bool:
