@@ -16,6 +16,7 @@ words:
 Shapes: n rows, D dimensions, K neighbours, p pairs.
 """
 
+import hashlib
 import re
 import unicodedata
 from collections import defaultdict
@@ -29,7 +30,7 @@ from xsent.mining.bitext import Bitext, present_rows
 from xsent.mining.margin import compare_blocks
 from xsent.mining.opposites import opposed
 from xsent.mining.quantities import differ, quantities
-from xsent.similarity import Floats, NormalizedBlocks, TopK
+from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 THRESHOLD = 1.25  # pairs a quarter nearer to each other than to other sentences
 
 _NEIGHBOURS = 32  # per row
+_BLOCK = 8192  # rows read at once to find equal ones
 _AROUND = 4  # neighbours after the gap whose cosines are averaged
 # The mean is clamped: from below, or isolated sentences would pair up; from above, or copies with small differences
 # would not. At 1.25 a cosine below 0.75 is never enough, one above 0.94 always is.
@@ -116,8 +118,8 @@ def mine_paraphrases(
 ) -> Bitext:
     """Find pairs of near-duplicates among vectors, exactly and in bounded memory.
 
-    The score is the cosine over the mean cosine to other near sentences, clamped to 0.6 to 0.75. If a
-    sentence has more than 32 copies, each is paired with its 32 nearest.
+    The score is the cosine over the mean cosine to other near sentences, clamped to 0.6 to 0.75. Of
+    equal vectors, the first is paired with every other one and with near-duplicates, at most 32.
 
     Args:
         vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors are skipped.
@@ -129,18 +131,13 @@ def mine_paraphrases(
         The pairs, best first, each with its lower row first; rows refer to `vectors` as given.
     """
     present = present_rows(vectors, rows)
-    if len(present) < 2:
-        return Bitext(present[:0], present[:0], np.empty(0, np.float32))
-    near = _neighbours(NormalizedBlocks(vectors, present), show_progress_bar)
-    places = np.arange(len(present))[:, None]
-    around = _around(near.scores)
-    scores = near.scores * 2 / (around[:, None] + around[near.indices])
-    found = scores >= np.float32(threshold)
-    lower = np.minimum(places, near.indices)[found]
-    higher = np.maximum(places, near.indices)[found]
-    _, first = np.unique(lower * len(places) + higher, return_index=True)  # most are found from both sides
-    pairs = Bitext(present[lower[first]], present[higher[first]], scores[found][first])
-    return pairs.best_first(one_to_one=False)
+    first = _first_equal(NormalizedBlocks(vectors, present))
+    distinct, copies = np.flatnonzero(first == np.arange(len(first))), np.flatnonzero(first != np.arange(len(first)))
+    pairs, around = _near_pairs(NormalizedBlocks(vectors, present[distinct]), threshold, show_progress_bar)
+    places = np.searchsorted(distinct, first[copies])
+    equal = Bitext(first[copies], copies, np.float32(1) / around[places])
+    pairs = (Bitext(distinct[pairs.src], distinct[pairs.trg], pairs.scores) + equal).at_least(threshold)
+    return Bitext(present[pairs.src], present[pairs.trg], pairs.scores).best_first(one_to_one=False)
 
 
 def split_pairs(pairs: Bitext, texts: Sequence[str]) -> tuple[Bitext, Bitext]:
@@ -180,6 +177,36 @@ def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int
             group_of |= dict.fromkeys(small, large)
     groups = {id(group): sorted(group) for group in group_of.values() if len(group) > 1}
     return sorted(groups.values(), key=lambda group: (-len(group), group))
+
+
+def _near_pairs(rows: NormalizedBlocks, threshold: float, show_progress_bar: bool) -> tuple[Bitext, Floats]:
+    """Pairs of rows [n] that differ, and the mean cosine around every row [n]."""
+    if len(rows) < 2:
+        none = np.empty(0, np.int64)
+        return Bitext(none, none, np.empty(0, np.float32)), np.full(len(rows), _LEAST, np.float32)
+    near = _neighbours(rows, show_progress_bar)
+    places = np.arange(len(rows))[:, None]
+    around = _around(near.scores)
+    scores = near.scores * 2 / (around[:, None] + around[near.indices])
+    found = scores >= np.float32(threshold)
+    lower = np.minimum(places, near.indices)[found]
+    higher = np.maximum(places, near.indices)[found]
+    _, first = np.unique(lower * len(places) + higher, return_index=True)  # most are found from both sides
+    return Bitext(lower[first], higher[first], scores[found][first]), around
+
+
+def _first_equal(rows: NormalizedBlocks) -> Ints:
+    """For every row [n] the first one that equals it: copies would take the places of other neighbours."""
+    if not len(rows):
+        return np.empty(0, np.int64)
+    digests = [
+        hashlib.blake2b(row.tobytes(), digest_size=16).digest()
+        for start in range(0, len(rows), _BLOCK)
+        for row in rows.block(start, _BLOCK)
+    ]
+    _, first, number = np.unique(np.array(digests, "V16"), return_index=True, return_inverse=True)
+    firsts: Ints = first[number]
+    return firsts
 
 
 def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool) -> TopK:

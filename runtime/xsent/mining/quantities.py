@@ -1,64 +1,28 @@
 """Quantities of a text: its numbers, in digits and in words of the nine languages, with their signs and units."""
 
+import json
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import chain
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, value
 
 _LONGEST = 24  # digits of a value that a word such as "million" multiplies
 
-# Words in the order of their values; a language may have several forms of one word, and a comma.
-_SMALL = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen",
-    "deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize",
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn "
-    "neunzehn",
-    "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho "
-    "diecinueve",
-    "due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici diciassette "
-    "diciotto diciannove",
-    "dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezasseis dezassete dezoito dezanove",
-    "duas tres quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis dezessete dezoito dezenove",
-    "twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien zeventien achttien "
-    "negentien",
-    "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать "
-    "шестнадцать семнадцать восемнадцать девятнадцать",
-    "две трёх четырёх пяти шести семи восьми девяти десяти одиннадцати двенадцати",
-    "двух трех четырех",
-)
-_TENS = (
-    "twenty thirty forty fifty sixty seventy eighty ninety",
-    "vingt trente quarante cinquante soixante septante huitante nonante",
-    "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
-    "venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
-    "vinte trinta quarenta cinquenta sessenta setenta oitenta noventa",
-    "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
-    "двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто",
-)
-_HUNDREDS = (
-    "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos",
-    "doscientas trescientas cuatrocientas quinientas seiscientas setecientas ochocientas novecientas",
-    "duecento trecento quattrocento cinquecento seicento settecento ottocento novecento",
-    "duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos",
-    "двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот",
-)
-_SCALES = {
-    100: "hundred hundert honderd cent cents сто",
-    10**3: "thousand mille mil mila tausend duizend тысяч тысяча тысячи тыс",
-    10**6: "million millions millionen mio millón millones milione milioni milhão milhões miljoen mln миллион миллиона "
-    "миллионов млн",
-    10**9: "billion billions bn milliard milliards milliarde milliarden mrd miliardo miliardi miljard миллиард "
-    "миллиарда миллиардов млрд",
-}
+# Words of numbers in the order of their values, and of units; a language may have several rows.
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
+_SMALL, _TENS, _HUNDREDS = TABLES["small"], TABLES["tens"], TABLES["hundreds"]
+_SCALES = {int(scale): words for scale, words in TABLES["scales"].items()}
 _ONE = {*"one un une ein eins uno una um uma een één один одна".split()}  # an article, too: counts after tens only
 _JOINTS = {*"and et und y e en".split()}
-_ALONE = {*"hundred thousand hundert tausend honderd duizend сто тысяча".split()}  # "thousand" is one, "millions" is none
+_ALONE = {
+    *"hundred thousand hundert tausend honderd duizend сто тысяча".split()
+}  # "thousand" is one, "millions" is none
 
 
 def _glued() -> Iterator[tuple[str, int]]:
@@ -88,52 +52,19 @@ _WORDS: dict[str, int] = {
 _WORDS = {word.casefold(): number for word, number in _WORDS.items()}
 _GLUED_SCALE = re.compile("(hundert|tausend|honderd|duizend)(?:und|en)?")
 _WORD = re.compile("[^\\W\\d_]+")
-_KANJI = re.compile("[一二三四五六七八九十百千]+(?=[人匹本個枚冊台時年月日回杯階歳つ万億円分]|キロ|メートル)")
+_KANJI = re.compile(
+    "(?<![一二三四五六七八九十百千])[一二三四五六七八九十百千]{1,12}(?=[人匹本個枚冊台時年月日回杯階歳つ万億円分]|キロ|メートル)"
+)
 _KANJI_DIGITS, _KANJI_TENS = "一二三四五六七八九", {"十": 10, "百": 100, "千": 1000}
 _JAPANESE_SCALES = {"千": 10**3, "万": 10**4, "億": 10**8}
 
-# Units by their names in the nine languages. "Degrees" are of two kinds and are left out.
-_UNITS = {
-    "km": "km kilometer kilometers kilometre kilometres kilomètre kilomètres kilometern kilómetro kilómetros chilometro "
-    "chilometri quilómetro quilómetros quilômetro quilômetros км километр километра километров キロメートル キロ",
-    "mile": "mile miles mi meile meilen milla millas miglio miglia milha milhas mijl mijlen миля мили миль マイル",
-    "m": "m meter meters metre metres mètre mètres metern metro metros metri м метр метра метров メートル",
-    "cm": "cm centimeter centimeters centimetre centimetres centimètre centimètres zentimeter centímetro centímetros "
-    "centimetro centimetri см сантиметр сантиметра сантиметров センチ",
-    "mm": "mm millimeter millimeters millimetre millimetres millimètre millimètres мм миллиметр миллиметров ミリ",
-    "foot": "ft foot feet pied pieds fuß piede piedi voet фут фута футов フィート",
-    "inch": "inch inches zoll pouce pouces pulgada pulgadas pollice pollici polegada polegadas дюйм дюйма дюймов インチ",
-    "kg": "kg kilo kilos kilogram kilograms kilogramme kilogrammes kilogramm kilogramo kilogramos chilo chili "
-    "chilogrammo chilogrammi quilo quilos quilograma quilogramas кг килограмм килограмма килограммов キログラム",
-    "g": "g gram grams gramme grammes gramm gramo gramos grammo grammi grama gramas грамм грамма граммов グラム",
-    "pound": "lb lbs pound pounds £ gbp pfund libra libras libbra sterline livres pond фунт фунта фунтов ポンド",
-    "ton": "t ton tons tonne tonnes tonnen tonelada toneladas tonnellata tonnellate тонна тонны тонн トン",
-    "l": "l liter liters litre litres litro litros litri л литр литра литров リットル",
-    "ml": "ml milliliter milliliters millilitre millilitres мл миллилитр миллилитров ミリリットル",
-    "euro": "€ eur euro euros евро ユーロ",
-    "dollar": "$ usd dollar dollars dólar dólares dollaro dollari доллар доллара долларов ドル",
-    "yen": "¥ jpy yen 円",
-    "franc": "chf franc francs franken",
-    "rouble": "₽ rub руб рубль рубля рублей rubles roubles",
-    "%": "% percent prozent procent процент процента процентов パーセント",
-    "celsius": "°c celsius", "fahrenheit": "°f fahrenheit",
-    "s": "s sec second seconds seconde secondes sekunde sekunden segundo segundos secondo secondi seconden секунда "
-    "секунды секунд 秒",
-    "min": "min minute minutes minuten minuto minutos minuti minuut минута минуты минут",
-    "hour": "h hr hrs hour hours heure heures stunde stunden hora horas ora ore uur uren час часа часов 時間",
-    "day": "d day days jour jours tag tage tagen día días giorno giorni dia dias dag dagen день дня дней 日間",
-    "week": "week weeks semaine semaines woche wochen semana semanas settimana settimane weken неделя недели недель 週間",
-    "month": "month months mois monat monate monaten meses mese mesi mês maand maanden месяц месяца месяцев か月 ヶ月",
-    "year": "year years yr yrs ans année années jahr jahre jahren año años anno anni ano anos jaar jaren год года "
-    "лет",
-    "kb": "kb", "mb": "mb", "gb": "gb", "tb": "tb", "kw": "kw", "kwh": "kwh", "mw": "mw", "w": "w watt",
-}  # fmt: skip
-_UNIT_OF = {name: unit for unit, names in _UNITS.items() for name in names.casefold().split()}
+_UNIT_OF = {name: unit for unit, names in TABLES["units"].items() for name in names.casefold().split()}
 _NAMES = "|".join(map(re.escape, sorted(_UNIT_OF, key=len, reverse=True)))
 _UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES}|(?:per|pour) cent|por ciento|por cento|per cento)(?![{LETTERS}'’])")
 _UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub) ?$")
 _MINUS = re.compile(
-    r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|(?<!au )moins|(?<!al |ao |lo |no )menos|meno|min|минус) |マイナス|零下)$"
+    r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
+    r"(?<!au )moins|(?<!al |ao |lo |no )menos|meno|min|минус) |マイナス|零下)$"
 )
 _BEFORE = 16  # characters before a number that may be its sign or its currency
 
@@ -145,11 +76,6 @@ class Quantity(NamedTuple):
     also: frozenset[str]  # what it may be beside one of another notation: 6 at "6 p.m."
     unit: str  # empty if unknown
 
-    def agrees(self, other: "Quantity") -> bool:
-        """Whether two may be the same."""
-        same = self.forms & other.forms or self.also & other.forms or self.forms & other.also
-        return bool(same) and (self.unit == other.unit or not (self.unit and other.unit))
-
 
 def differ(first: list[Quantity], second: list[Quantity]) -> bool:
     """Whether each text has a quantity that the other lacks."""
@@ -157,7 +83,17 @@ def differ(first: list[Quantity], second: list[Quantity]) -> bool:
 
 
 def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
-    return any(not any(one.agrees(other) for other in second) for one in first)
+    """Whether a quantity of the first text has the form of none of the second, or another unit."""
+    units, also = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for other in second:
+        for table, forms in ((units, other.forms), (also, other.also)):
+            for form in forms:
+                table[form].add(other.unit)
+    for one in first:
+        found = set[str]().union(*(units[form] for form in one.forms | one.also), *(also[form] for form in one.forms))
+        if not found or (one.unit and not found & {"", one.unit}):
+            return True
+    return False
 
 
 def quantities(text: str) -> list[Quantity]:
