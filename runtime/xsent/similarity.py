@@ -161,8 +161,12 @@ class TopK:
 
     @property
     def means(self) -> Floats:
-        """Mean of the best scores of every line."""
+        """Mean of the best scores of every line; 0 if it has none."""
+        found = self.indices >= 0
         means: Floats = self.scores.mean(axis=1)
+        if found.all():
+            return means
+        means = np.where(found, self.scores, np.float32(0)).sum(axis=1) / np.float32(np.maximum(found.sum(axis=1), 1))
         return means
 
     def add(

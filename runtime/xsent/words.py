@@ -3,9 +3,11 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import chain
 from typing import Literal
 
 from xsent.clean import remove_format, without_markup
+from xsent.numbers import find_numbers
 
 _SHORTEST, _ENDING = 4, 3  # fewest letters of a beginning, most letters of an ending
 
@@ -22,6 +24,7 @@ _NOTHING = re.compile(r"(?i:n\s?/\s?a\.?|n\.\s?a\.?|null|\(null\)|#n/?a|#nv)|#[A
 _SCRIPTS = "\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
 _LETTER = f"[^\\W_{''.join(_SCRIPTS)}]"
 _WORD = f"{_LETTER}++(?:[\u0300-\u036f]+{_LETTER}*+)*+"  # possessive: a long word takes no memory
+_WHOLE = ("iban", "date", "time", "phone", "amount")  # numbers that a query has as one word
 _RUN = re.compile("|".join([*(f"([{script}]+)" for script in _SCRIPTS), _WORD]))
 
 # Unicode's normal forms sort a run of combining marks in quadratic time. Text that is safe to normalize has at most 30
@@ -34,9 +37,22 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
     """The search keys of every word of a text; two words are equal if they share a key.
 
     A key has no case, accents or compatibility forms, and ss for ß. A word with an umlaut has two keys: "Müller" is
-    found as "muller" and as "mueller", but "neue" is not "neü".
+    found as "muller" and as "mueller", but "neue" is not "neü". Dates, times, phone numbers, IBANs and large amounts
+    have the keys of their normal forms (`xsent.numbers`): "48,210" is found as "48210".
     """
-    for found in _RUN.finditer(folded(text)):
+    plain = folded(text)
+    end = 0
+    for number in find_numbers(plain):
+        if number.kind in _WHOLE:
+            yield from _written_keys(plain, end, number.start)
+            yield from number.words
+            end = number.end
+    yield from _written_keys(plain, end, len(plain))
+
+
+def _written_keys(plain: str, start: int, end: int) -> Iterator[tuple[str, ...]]:
+    """The keys of the words between two places, as they are written."""
+    for found in _RUN.finditer(plain, start, end):
         word = found[0]
         if found.lastindex:
             yield from ((word[place : place + 2],) for place in range(len(word) - 1 or 1))
@@ -63,8 +79,11 @@ def beginning(key: str) -> str:
 
 
 def joined_keys(text: str) -> str:
-    """All keys of a text, separated by spaces, as in the table of words."""
-    return " ".join(key for keys in word_keys(text) for key in keys)
+    """All keys of a text, separated by spaces, as in the table of words; also those of the parts of its numbers."""
+    plain = folded(text)
+    numbers = [number for number in find_numbers(plain) if number.kind in _WHOLE]
+    words = chain(_written_keys(plain, 0, len(plain)), *(number.words for number in numbers))
+    return " ".join(chain.from_iterable(words))
 
 
 def has_words(text: str) -> bool:

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None,
 def in_node(model: Path, texts: Sequence[str]) -> dict[str, Any]:
     """What the page makes of texts."""
     with TemporaryDirectory() as folder:
-        for name in ("tokenizer.js", "words.js"):
+        for name in ("tokenizer.js", "words.js", "numbers.js"):
             shutil.copy(STATIC / name, folder)
         Path(folder, "package.json").write_text('{"type": "module"}')  # so that Node takes them as a browser does
         command = ["node", str(CLIENT), str(Path(folder, "tokenizer.js")), str(model)]
@@ -65,6 +65,21 @@ TYPED = [
     "the cat of 1999, Sato",
     "Где мой велосипед?",
 ]
+DIGITS = [  # numbers in all notations, and beside what is none
+    "0170 1234567, +49 (0)170/123 45 67, 0049 170 1234567. (555) 123-4567; 1-555-123-4567; 8 (495) 123-45-67",
+    "DE89 3704 0044 0532 0130 00 GB29 NWBK 6016 1331 9268 19 ok, ISBN 978-3-16-148410-0, 4111 1111 1111 1111",
+    "1.234,56 1,234.56 1 234,56 1'234.56 1234.56 12,34,567 48,210.00 1.234 2.5 3.10 1.2.3 0.5 -5 007 12345.6.7",
+    "2024-03-12T14:30:00Z 12.3.2024, 12.03.24 3/12/2024 3/25/2024 2024年3月12日 3月12日 12-Mar-2024 31.02.2024 2024/03",
+    "午後2時30分; March 12, 2024; le 1er mars 2024; 12. März; 1º de março de 2024; 12 марта 2024 г. 5 out of 10",
+    "14:30 2:30 pm 2:30 P.M. 12 am 14h30 18 h 14.30 Uhr 18 Uhr 8 Uhr abends 14.30 uur 14時30分 3時間 10:00-12:00",
+]
+
+
+def random_numbers() -> list[str]:
+    """Digits and what is between them in numbers, drawn at random."""
+    chance = random.Random(3)
+    signs = [*"0123456789", *"0123456789", *" .,:/-+('’) ", "12", "2024", "pm", " Uhr", " März ", "h", "de", "月", "日"]
+    return ["".join(chance.choices(signs, k=chance.randint(2, 40))) for _ in range(3000)]
 
 
 NOTHING = ["N/A", "n. a.", "null", "NaN", "#REF!", "...", "<p>&nbsp;</p>", "<br/>", "<p>N/A</p>", "👍👍👍", "\u200b"]
@@ -83,7 +98,7 @@ def read(tokenizer: Tokenizer) -> tuple[list[str], dict[str, Any]]:
     pieces = tokenizer._processor.id_to_piece(list(range(0, tokenizer.vocab_size, 20)))
     words = [piece[1:] for piece in pieces if piece.startswith("▁")]
     made = [*multilingual(1500), *odd_texts(), " ".join(SENTENCES) * 3]
-    texts = [*UNKNOWN, *NOTHING, *TYPED, *bundle.golden.sentences, *words, *made]
+    texts = [*UNKNOWN, *NOTHING, *TYPED, *DIGITS, *random_numbers(), *bundle.golden.sentences, *words, *made]
     return texts, in_node(bundle.tokenizer_path, texts)
 
 

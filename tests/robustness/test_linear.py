@@ -17,6 +17,8 @@ from texts import pdf
 
 from xsent import DataError, build_index
 from xsent.clean import clean_text
+from xsent.mining.opposites import opposed
+from xsent.mining.quantities import differ, quantities
 from xsent.search.store import IndexDatabase
 from xsent.words import joined_keys
 from xsent_apps.notes import page
@@ -149,11 +151,33 @@ NOISE = [
     Repeated("<!--", end="-->"),
     Repeated("2024-05-01 10:00" + " " * 99, middle="x", every=10),
 ]
+DIGITS = [
+    "1",
+    "1,111",
+    ",111",
+    " 111",
+    "1.",
+    "1:",
+    "1-",
+    "0",
+    "0 ",
+    "+1",
+    "(0",
+    "1h",
+    "12:30 ",
+    "de12 ",
+    "1 march ",
+    "３",
+]
 WORDS = [
+    *marks(*DIGITS, "ab12", "1/1/", "1-1", "a. m", " de la", "年1", "\0t1:11", start="1"),
     *marks("\u0315\u0300", "\u0300", "a\u0315\u0300", "\uff9e\u0300", "\u0345\u0300", "\u0f73\u0f71", "\u05b0\u0591"),
     *marks("\u0315\u0300", "\u0300", "\uff9e\u0300", start="a", middle="b"),
     *marks("é", "ﬁ", "Å", "漢", "か\u3099", "ｶﾞ", "й", "ü", "ß", "İ", "\u00ad", "\u200b", "ᾳ", "ΐ", "々", "한"),
 ]
+QUANTITIES = marks(
+    "two ", "twenty-", "hundert", "thousand ", "quatre vingt ", "一", "十人", "5 km ", "-5 ", "1万", "at_", "l'"
+)
 QUERIES = marks("a", "é", "漢", "a ", "1", "_", '"', "*", "NEAR(", "(", ")", "-", "^", ":", "\u0315\u0300")
 
 
@@ -258,6 +282,11 @@ def test_noise(repeated: Repeated) -> None:
 @pytest.mark.parametrize("repeated", WORDS, ids=str)
 def test_words(repeated: Repeated) -> None:
     assert_linear(lambda text: lambda: joined_keys(text), repeated)
+
+
+@pytest.mark.parametrize("repeated", QUANTITIES, ids=str)
+def test_quantities(repeated: Repeated) -> None:
+    assert_linear(lambda text: lambda: (differ(quantities(text), quantities(f"{text} 7")), opposed(text, "")), repeated)
 
 
 @pytest.mark.parametrize("repeated", QUERIES, ids=str)

@@ -9,7 +9,7 @@ import pytest
 from commands import Runner, assert_refused, edit_json, write_lines
 from conftest import sentences
 
-from xsent import SentenceEncoder
+from xsent import SentenceEncoder, mine_bitext
 
 TRANSLATIONS = {
     "The cat sleeps on the sofa.": "Le chat dort sur le canapé.",
@@ -123,3 +123,36 @@ def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Pa
         (["--src-vectors", bits, "--trg-vectors", ours], "binary vectors have no cosines"),
     ):
         assert_refused(run("mine", src, trg, *given), message)
+
+
+def test_numbers_agree_and_a_translation_beats_a_copy(run: Runner, tmp_path: Path) -> None:
+    english = [
+        "The bridge was closed in 1987.",
+        "Population: 48,210",
+        "We open on 12 March.",
+        "Bring the keys.",
+        "Berlin",
+    ]
+    french = [
+        "Population : 48 120",
+        "Le pont a été fermé en 1997.",
+        "Nous ouvrons le 12.3.",
+        "Apporte les clés.",
+        "BERLIN",
+    ]
+    copies = ["Bring the keys!"] * 31
+    src = write_lines(tmp_path / "en.txt", [*english, "Il neige.", *copies])
+    trg = write_lines(tmp_path / "fr.txt", ["Bring the keys.", *french, *copies, "Il neige."])
+    right = {(english[2], french[2]), (english[3], french[3]), (english[4], french[4]), ("Il neige.", "Il neige.")}
+    for options in ([], ["--retrieval", "fwd"], ["--retrieval", "intersect"], ["--margin", "distance"], ["--no-unify"]):
+        found = {*pairs_of(run("mine", src, trg, *options)[1])}
+        assert found >= right - {("Il neige.", "Il neige.")} and not found & {
+            (english[0], french[1]),
+            (english[1], french[0]),
+        }
+        assert {row for row in found if english[3] in row} == {(english[3], french[3])}
+        assert ("Il neige.", "Il neige.") in found
+    assert (english[0], french[1]) in pairs_of(run("mine", src, trg, "--no-strict")[1])
+    vectors = SentenceEncoder().encode(english)
+    with pytest.raises(ValueError, match="4 texts for 5 vectors"):
+        mine_bitext(vectors, vectors, texts=(english[1:], english))

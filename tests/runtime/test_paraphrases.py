@@ -42,6 +42,15 @@ def test_what_is_around_decides_where_it_is_near(c: float, around: float, by: fl
     assert found[0, 1] == pytest.approx(c / by, abs=1e-4)
 
 
+def test_equal_rows_hide_no_other() -> None:
+    vectors = np.eye(40)[[0] * 35 + [0, *range(5, 20)]]
+    vectors[35, 1] = 0.5
+    pairs = mine_paraphrases(vectors)
+    assert listed(pairs) == [(0, row) for row in range(1, 36)]
+    assert pairs.scores[[0, 34]] == pytest.approx([1 / 0.6, 1 / 1.25**0.5 / 0.6])
+    assert listed(mine_paraphrases(vectors[:3])) == [(0, 1), (0, 2)]
+
+
 def test_groups() -> None:
     assert group_pairs([]) == []
     assert group_pairs([(1, 2), (5, 9), (7, 2), (9, 5), (8, 7), (3, 4)]) == [[1, 2, 7, 8], [3, 4], [5, 9]]
@@ -92,7 +101,7 @@ def test_the_command_prints_groups_and_pairs(run: Runner, tmp_path: Path) -> Non
     text.write_text("Smoking is allowed here.\nSmoking is forbidden here.\nRauchen ist hier verboten.\n")
     code, out, err = run("duplicates", text)
     assert code == 0 and [line.split("\t")[1] for line in out.splitlines()] == ["2", "3"]
-    assert "differ in a number, a negation or who did what; --no-strict takes them too" in err
+    assert "differ in a number, a negation, an opposite or who did what; --no-strict takes them too" in err
     assert len(run("duplicates", text, "--no-strict")[1].splitlines()) == 3
     text.write_text("Anna paid Bert.\nBert paid Anna.\n")
     assert_refused(run("duplicates", text), "no duplicates .*; 1 pair differs in a number")
@@ -108,6 +117,66 @@ def test_made_pairs(kind: str, language: str, text: str, other: str) -> None:
     expected = None if kind == "same" or inflected else kind
     assert difference(text, other) == difference(other, text) == expected
     assert difference(text, text) is None
+
+
+SAME_NUMBER = [
+    ("Das Treffen ist am 12.3.2024.", "The meeting is on 12 March 2024."),
+    ("La réunion est le 3/12/2024.", "The meeting is on December 3rd, 2024."),
+    ("The 16th is free.", "16 мая свободно."),
+    ("Call me on 0170 1234567.", "Ruf mich an: +49 170 1234567."),
+    ("The file has 2 million lines.", "Le fichier a 2 000 000 lignes."),
+    ("2,5 Mio. Euro", "2.5 million euros"),
+    ("We have twenty-five chairs.", "Wir haben fünfundzwanzig Stühle."),
+    ("Nous avons quatre-vingt-dix-sept chaises.", "97 chairs"),
+    ("Dix-neuf blessés", "Diciannove feriti"),
+    ("Tenemos treinta y cinco sillas.", "У нас тридцать пять стульев."),
+    ("zweihundertfünfzig Euro", "250 €"),
+    ("椅子が三十五個あります。", "vijfendertig stoelen"),
+    ("200万円", "2,000,000 yen"),
+    ("Die Sitzung beginnt um 18 Uhr.", "The meeting starts at 6 p.m."),
+    ("Es beginnt um 14:30 Uhr.", "It starts at 2:30 pm."),
+    ("We meet at 10:00.", "We meet at 10.00."),
+    ("We meet at six.", "Wir treffen uns um 18 Uhr."),
+    ("Track 06 is broken.", "Track 6 is broken."),
+    ("It weighs 2.5 kg.", "Es wiegt 2,50 Kilogramm."),
+    ("It costs 3.10 euros.", "Es kostet 3,1 €."),
+    ("It is minus five degrees.", "Es sind -5 Grad."),
+    ("5 per cent", "5 Prozent"),
+    ("The 1960s", "Los años 60"),
+    ("au moins 5 personnes", "5 people"),
+]
+OTHER_NUMBER = [
+    ("The temperature is -5 degrees.", "The temperature is 5 degrees."),
+    ("Il fait moins cinq.", "It is 5 degrees."),
+    ("Version 3.1 is out.", "Version 3.10 is out."),
+    ("Version 1.2.3 is out.", "Version 1.3.2 is out."),
+    ("The trip is 5 km.", "The trip is five miles."),
+    ("It takes 2 hours.", "Es dauert zwei Tage."),
+    ("It costs 5 euros.", "It costs $5."),
+    ("at 2:30 pm", "at 2:30 am"),
+    ("um 9:15 Uhr", "um 21:15 Uhr"),
+    ("6 chairs", "18 chairs"),
+    ("on 12 March 2024", "on 12 March 2023"),
+    ("am 12.3.", "am 13.3. um"),
+    ("48,210 people", "48 120 personnes"),
+    ("twenty-five chairs", "fünfunddreißig Stühle"),
+    ("0170 1234567", "0170 1234576"),
+]
+OPPOSITES = [
+    ("The door is locked.", "The door is unlocked."),
+    ("Die Tür ist auf.", "Die Tür ist zu."),
+    ("Das Licht ist an.", "The light is off."),
+    ("The shop is open.", "Le magasin est fermé."),
+    ("He arrived before noon.", "Er kam nach dem Mittag an."),
+    ("The meeting is on Monday.", "La réunion est mardi."),
+    ("会議は月曜日です。", "Встреча во вторник."),
+    ("More than ten people came.", "Minder dan tien mensen kwamen."),
+    ("Prices rise.", "I prezzi diminuiscono."),
+    ("Turn left.", "Gire a la derecha."),
+    ("at least ten", "höchstens zehn"),
+    ("We come tomorrow.", "Viemos ontem."),
+    ("It opens in winter.", "Ça ouvre en été."),
+]
 
 
 def test_rules() -> None:
@@ -131,5 +200,8 @@ def test_rules() -> None:
         ("Gestern kam ich spät.", "Ich kam gestern spät.", None),
         ("", "", None),
         ("12", "!", None),
+        *((one, other, None) for one, other in SAME_NUMBER),
+        *((one, other, "number") for one, other in OTHER_NUMBER),
+        *((one, other, "opposite") for one, other in OPPOSITES),
     ]:
         assert difference(first, second) == difference(second, first) == expected

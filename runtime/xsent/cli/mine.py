@@ -45,6 +45,9 @@ def mine(
     k: options.NeighborsOption = 4,
     threshold: Annotated[float | None, typer.Option(help="Lowest score of a pair; default: all pairs.")] = None,
     unify: Annotated[bool, typer.Option(help="Use only the first of equal lines.")] = True,
+    strict: Annotated[
+        bool, typer.Option(help="Skip pairs that differ in a number, and a line's copy if there is a translation.")
+    ] = True,
     column: options.ColumnOption = None,
     id: options.IdOption = None,
     output: options.RowsOption = None,
@@ -80,6 +83,7 @@ def mine(
         k=k,
         src_rows=_lines_with_text(texts[0], unify=unify),
         trg_rows=_lines_with_text(texts[1], unify=unify),
+        texts=(texts[0], texts[1]) if strict else None,
         show_progress_bar=None,
     )
     kept = pairs if threshold is None else pairs.at_least(threshold)
@@ -156,7 +160,7 @@ def duplicates(
         float, typer.Option(min=0.8, max=1.33, help="Lowest score of a pair: its cosine over that to other near lines.")
     ] = 1.25,
     strict: Annotated[
-        bool, typer.Option(help="Keep apart lines that differ in a number, a negation or who did what.")
+        bool, typer.Option(help="Keep apart lines that differ in a number, a negation, an opposite or who did what.")
     ] = True,
     pairs: Annotated[
         bool,
@@ -193,7 +197,11 @@ def duplicates(
     found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=None)
     found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
     count = "1 pair differs" if len(differing) == 1 else f"{len(differing):,} pairs differ"
-    apart = f"; {count} in a number, a negation or who did what; --no-strict takes them too" if len(differing) else ""
+    apart = (
+        f"; {count} in a number, a negation, an opposite or who did what; --no-strict takes them too"
+        if len(differing)
+        else ""
+    )
     if not len(found):
         raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}{apart}")
     places, rivals = (list(zip(side.src.tolist(), side.trg.tolist(), strict=True)) for side in (found, differing))

@@ -8,7 +8,7 @@ Documents: Gong et al. 2021 (LAWDR), sections 5 and 6. The pair with the highest
 the remaining ones.
 """
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import check_choice, whole_number
 from xsent.mining.margin import Margin, apply_margin, check_neighbourhood, nearest_both_ways
+from xsent.mining.pair_rules import PairRules
 from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
 
 Retrieval = Literal["max", "fwd", "bwd", "intersect"]
@@ -89,6 +90,7 @@ def mine_bitext(
     one_to_one: bool = False,
     src_rows: ArrayLike | None = None,
     trg_rows: ArrayLike | None = None,
+    texts: tuple[Sequence[str], Sequence[str]] | None = None,
     show_progress_bar: bool | None = False,
 ) -> Bitext:
     """Find pairs of translations, exactly and in bounded memory.
@@ -107,6 +109,8 @@ def mine_bitext(
         one_to_one: Use each sentence once with "fwd" and "bwd", too; the best pair is kept.
         src_rows: Numbers of the source rows to select, ascending; None selects all.
         trg_rows: Like `src_rows`, for the target.
+        texts: The sentences of all sources and of all targets. Then texts with different numbers are no pair, such as
+            those of 1987 and 1997, and a text and its copy on the other side are one only if neither has a translation.
         show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
     Returns:
@@ -120,10 +124,15 @@ def mine_bitext(
         raise ValueError(f"threshold = {threshold!r:.80} must be a number")
     left, right = present_rows(src, src_rows), present_rows(trg, trg_rows)
     k = check_neighbourhood(margin, k, len(left), len(right))
+    rules = None if texts is None else PairRules(_chosen(texts[0], src, left), _chosen(texts[1], trg, right))
     forward, backward = nearest_both_ways(
-        NormalizedBlocks(src, left), NormalizedBlocks(trg, right), k, show_progress_bar=show_progress_bar
+        NormalizedBlocks(src, left),
+        NormalizedBlocks(trg, right),
+        k,
+        apart=rules.copies if rules else None,
+        show_progress_bar=show_progress_bar,
     )
-    pairs = _retrieve(retrieval, margin, forward, backward)
+    pairs = _retrieve(retrieval, margin, forward, backward, rules)
     if threshold is not None:
         pairs = pairs.at_least(threshold)
     pairs = pairs.best_first(one_to_one=one_to_one or retrieval == "max")
@@ -184,20 +193,57 @@ def _row_numbers(rows: ArrayLike, count: int) -> Ints:
     raise ValueError(f"rows = {rows!r:.80} must be whole numbers from 0 to {count - 1}")
 
 
-def _retrieve(retrieval: Retrieval, margin: Margin, forward: TopK, backward: TopK) -> Bitext:
+def _chosen(texts: Sequence[str], vectors: ArrayLike, rows: Ints) -> list[str]:
+    if len(texts) != len(NormalizedBlocks(vectors)):
+        raise ValueError(f"{len(texts):,} texts for {len(NormalizedBlocks(vectors)):,} vectors; expected as many")
+    return [texts[row] for row in rows.tolist()]
+
+
+def _retrieve(
+    retrieval: Retrieval, margin: Margin, forward: TopK, backward: TopK, rules: PairRules | None = None
+) -> Bitext:
     """The pairs of one direction, or of both."""
-    fwd = _candidates(margin, forward, backward.means, best=True)
-    if retrieval == "fwd":
-        return fwd
-    bwd = _candidates(margin, backward, forward.means, best=True).swapped()
-    if retrieval == "bwd":
-        return bwd
-    return fwd.take(bwd.src[fwd.trg] == fwd.src) if retrieval == "intersect" else fwd + bwd
+    allowed = None if rules is None else ~rules.forbidden(np.indices(forward.indices.shape)[0], forward.indices)
+    fwd = _candidates(margin, forward, backward.means, best=True, allowed=allowed)
+    if rules is not None:
+        allowed = ~rules.forbidden(backward.indices, np.indices(backward.indices.shape)[0])
+    bwd = _candidates(margin, backward, forward.means, best=True, allowed=allowed).swapped()
+    found = {"fwd": fwd, "bwd": bwd, "max": fwd + bwd}.get(retrieval)
+    if found is None:
+        found = fwd.take(bwd.src[fwd.trg] == fwd.src)
+    if rules is None:
+        return found
+    copies = _copies(margin, forward, backward, rules)
+    free = np.ones(len(found), np.bool_)
+    if retrieval != "bwd":
+        free &= ~np.isin(found.src, copies.src)
+    if retrieval != "fwd":
+        free &= ~np.isin(found.trg, copies.trg)
+    return found.take(free & (found.scores > -np.inf)) + copies
 
 
-def _candidates(margin: Margin, neighbours: TopK, other_means: Floats, *, best: bool = False) -> Bitext:
-    """Every row with each neighbour, or with the one of highest margin score; ties go to the nearest."""
+def _copies(margin: Margin, forward: TopK, backward: TopK, rules: PairRules) -> Bitext:
+    """The copies that are pairs."""
+    src, trg = rules.untranslated(forward, backward)
+    one = np.ones(len(src), np.float32)
+    return Bitext(src, trg, apply_margin(margin, one, forward.means[src], backward.means[trg]))
+
+
+def _candidates(
+    margin: Margin,
+    neighbours: TopK,
+    other_means: Floats,
+    *,
+    best: bool = False,
+    allowed: NDArray[np.bool_] | None = None,
+) -> Bitext:
+    """Every row with each neighbour, or with the one of highest margin score; ties go to the nearest.
+
+    Neighbours that are not `allowed` have a score of minus infinity.
+    """
     scores = apply_margin(margin, neighbours.scores, neighbours.means[:, None], other_means[neighbours.indices])
+    if allowed is not None:
+        scores = np.where(allowed, scores, np.float32(-np.inf))
     rows = np.arange(len(scores))
     if best:
         columns = scores.argmax(axis=1)

@@ -106,9 +106,16 @@ def compare_blocks(
 
 
 def nearest_both_ways(
-    a: NormalizedBlocks, b: NormalizedBlocks, k: int, *, show_progress_bar: bool | None = False
+    a: NormalizedBlocks,
+    b: NormalizedBlocks,
+    k: int,
+    *,
+    apart: tuple[Ints, Ints] | None = None,
+    show_progress_bar: bool | None = False,
 ) -> tuple[TopK, TopK]:
     """Find the k nearest neighbours of every row of `a` in `b`, and of every row of `b` in `a`, exactly.
+
+    `apart` has a number for every row of `a` and of `b`: rows of one number are no neighbours, but -1 is none.
 
     Of equal cosines the lower row counts as nearer. Each cosine is computed once. Takes about 100 MiB plus 12 bytes per
     neighbour, for any number of rows.
@@ -117,9 +124,18 @@ def nearest_both_ways(
     forward = TopK(len(a), k)
     backward = TopK(len(b), k)
     for line, first, scores in compare_blocks(a, b, show_progress_bar=show_progress_bar):
+        if apart is not None:
+            _separate(scores, apart[0][line : line + len(scores)], apart[1][first : first + scores.shape[1]])
         forward.add(line, first, scores)
         backward.add(first, line, scores, lines_are_columns=True)
     return forward, backward
+
+
+def _separate(scores: Floats, left: Ints, right: Ints) -> None:
+    """Overwrite the scores of a block where a row and a column have the same number."""
+    rows, columns = (np.flatnonzero(side >= 0) for side in (left, right))
+    one, other = np.nonzero(left[rows, None] == right[columns])
+    scores[rows[one], columns[other]] = -np.inf
 
 
 class PairScorer:

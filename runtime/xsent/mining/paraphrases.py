@@ -7,14 +7,16 @@ between two texts (`margin_scores`), the members of a large group would lower ea
 Vectors hardly separate "Smoking is allowed." from "Smoking is forbidden.". The rules of `difference` do, using only
 words:
 
-- Number: each text has a number that the other lacks, in digits, or as a word for 2 to 15, 20, 30, 40 or 50.
+- Number: each text has a number that the other lacks, in any notation or in words, or the same one of another unit.
 - Negation: one text has a word that negates or forbids in its language, and the other has none.
+- Opposite: one text has a word such as "before", "open" or "Monday", and the other one that excludes it.
 - Order: both have the same words, and more than one group of them has moved ("Anna paid Bert", "Bert paid Anna"); or
   both have the same two names in reverse order ("Anna a payé Bert"), and no word that marks a passive or a list.
 
 Shapes: n rows, D dimensions, K neighbours, p pairs.
 """
 
+import hashlib
 import re
 import unicodedata
 from collections import defaultdict
@@ -26,7 +28,9 @@ from numpy.typing import ArrayLike
 
 from xsent.mining.bitext import Bitext, present_rows
 from xsent.mining.margin import compare_blocks
-from xsent.similarity import Floats, NormalizedBlocks, TopK
+from xsent.mining.opposites import opposed
+from xsent.mining.quantities import differ, quantities
+from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -34,16 +38,16 @@ if TYPE_CHECKING:
 THRESHOLD = 1.25  # pairs a quarter nearer to each other than to other sentences
 
 _NEIGHBOURS = 32  # per row
+_BLOCK = 8192  # rows read at once to find equal ones
 _AROUND = 4  # neighbours after the gap whose cosines are averaged
 # The mean is clamped: from below, or isolated sentences would pair up; from above, or copies with small differences
 # would not. At 1.25 a cosine below 0.75 is never enough, one above 0.94 always is.
 _LEAST = 0.6
 _MOST = 0.75
 
-Difference = Literal["number", "negation", "order"]
+Difference = Literal["number", "negation", "opposite", "order"]
 
 _WORD = re.compile(r"[^\W\d_]+")
-_NUMBER = re.compile(r"\d+(?:[.,'’]\d+| ?[:h] ?\d\d(?!\d)| \d{3}(?!\d))*")
 _CONTRACTED = re.compile(r"n['’]t\b(?! (?:i|you|he|she|it|we|they|there)\?)", re.I)  # but not "isn't it?"
 _SCRIPTS = (("ja", re.compile(r"[\u3040-\u30ff]")), ("ru", re.compile(r"[\u0400-\u04ff]")))
 # Words that identify a language.
@@ -72,25 +76,6 @@ _NO_NEGATION = re.compile(
     "なけれ?ば(?:なら|なり|いけ)(?:ない|なかっ|ません)|なくては(?:なら|なり|いけ)(?:ない|ません)|ないと(?:いけ|なら|なり)(?:ない|ません)"
     "|(?:違い|ちがい|しか)(?:ない|なかっ|ありません)|かもしれ(?:ない|ません)|ませんか|ないか|だけで(?:は)?なく|少なく|少ない|[間ま]もなく|危ない|す[みい]ません|済みません"
 )
-_NUMBERS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen twenty thirty forty fifty",
-    "deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze vingt trente quarante cinquante",
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn zwanzig dreißig vierzig "
-    "fünfzig",
-    "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince veinte treinta cuarenta cincuenta",
-    "due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici venti trenta quaranta "
-    "cinquanta",
-    "dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze vinte trinta quarenta cinquenta",
-    "twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien twintig dertig veertig vijftig",
-    "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать "
-    "двадцать тридцать сорок пятьдесят",
-    "две трёх четырёх пяти шести семи восьми девяти десяти одиннадцати двенадцати",
-    "duas",
-)
-_COUNTED = [*range(2, 16), 20, 30, 40, 50]
-_JAPANESE_NUMBER = re.compile("[二三四五六七八九十](?=[人匹本個枚冊台時年月日回杯階歳つ])")
-_VALUES = {word: str(value) for words in _NUMBERS for value, word in zip(_COUNTED, words.split(), strict=False)}
-_VALUES |= {sign: str(value) for value, sign in enumerate("二三四五六七八九十", 2)}
 _SETS = {
     language: (set(_COMMON.get(language, "").split()), set(words.split())) for language, words in _NEGATIVE.items()
 }
@@ -137,8 +122,8 @@ def mine_paraphrases(
 ) -> Bitext:
     """Find pairs of near-duplicates among vectors, exactly and in bounded memory.
 
-    The score is the cosine over the mean cosine to other near sentences, clamped to 0.6 to 0.75. If a
-    sentence has more than 32 copies, each is paired with its 32 nearest.
+    The score is the cosine over the mean cosine to other near sentences, clamped to 0.6 to 0.75. Of
+    equal vectors, the first is paired with every other one and with near-duplicates, at most 32.
 
     Args:
         vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors are skipped.
@@ -151,18 +136,13 @@ def mine_paraphrases(
         The pairs, best first, each with its lower row first; rows refer to `vectors` as given.
     """
     present = present_rows(vectors, rows)
-    if len(present) < 2:
-        return Bitext(present[:0], present[:0], np.empty(0, np.float32))
-    near = _neighbours(NormalizedBlocks(vectors, present), show_progress_bar)
-    places = np.arange(len(present))[:, None]
-    around = _around(near.scores)
-    scores = near.scores * 2 / (around[:, None] + around[near.indices])
-    found = scores >= np.float32(threshold)
-    lower = np.minimum(places, near.indices)[found]
-    higher = np.maximum(places, near.indices)[found]
-    _, first = np.unique(lower * len(places) + higher, return_index=True)  # most are found from both sides
-    pairs = Bitext(present[lower[first]], present[higher[first]], scores[found][first])
-    return pairs.best_first(one_to_one=False)
+    first = _first_equal(NormalizedBlocks(vectors, present))
+    distinct, copies = np.flatnonzero(first == np.arange(len(first))), np.flatnonzero(first != np.arange(len(first)))
+    pairs, around = _near_pairs(NormalizedBlocks(vectors, present[distinct]), threshold, show_progress_bar)
+    places = np.searchsorted(distinct, first[copies])
+    equal = Bitext(first[copies], copies, np.float32(1) / around[places])
+    pairs = (Bitext(distinct[pairs.src], distinct[pairs.trg], pairs.scores) + equal).at_least(threshold)
+    return Bitext(present[pairs.src], present[pairs.trg], pairs.scores).best_first(one_to_one=False)
 
 
 def split_pairs(pairs: Bitext, texts: Sequence[str]) -> tuple[Bitext, Bitext]:
@@ -175,11 +155,12 @@ def split_pairs(pairs: Bitext, texts: Sequence[str]) -> tuple[Bitext, Bitext]:
 def difference(first: str, second: str) -> Difference | None:
     """How two texts, each in one of the nine languages, differ; None if these rules find no difference."""
     texts = [unicodedata.normalize("NFKC", text) for text in (first, second)]
-    left, right = (_numbers(text) for text in texts)
-    if left - right and right - left:
+    if differ(*map(quantities, texts)):
         return "number"
     if _negates(texts[0]) != _negates(texts[1]):
         return "negation"
+    if opposed(*texts):
+        return "opposite"
     words = [_WORD.findall(text) for text in texts]
     return "order" if _reordered(*words) or _names_swapped(*words) or _roles_swapped(*texts) else None
 
@@ -203,6 +184,36 @@ def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int
     return sorted(groups.values(), key=lambda group: (-len(group), group))
 
 
+def _near_pairs(rows: NormalizedBlocks, threshold: float, show_progress_bar: bool | None) -> tuple[Bitext, Floats]:
+    """Pairs of rows [n] that differ, and the mean cosine around every row [n]."""
+    if len(rows) < 2:
+        none = np.empty(0, np.int64)
+        return Bitext(none, none, np.empty(0, np.float32)), np.full(len(rows), _LEAST, np.float32)
+    near = _neighbours(rows, show_progress_bar)
+    places = np.arange(len(rows))[:, None]
+    around = _around(near.scores)
+    scores = near.scores * 2 / (around[:, None] + around[near.indices])
+    found = scores >= np.float32(threshold)
+    lower = np.minimum(places, near.indices)[found]
+    higher = np.maximum(places, near.indices)[found]
+    _, first = np.unique(lower * len(places) + higher, return_index=True)  # most are found from both sides
+    return Bitext(lower[first], higher[first], scores[found][first]), around
+
+
+def _first_equal(rows: NormalizedBlocks) -> Ints:
+    """For every row [n] the first one that equals it: copies would take the places of other neighbours."""
+    if not len(rows):
+        return np.empty(0, np.int64)
+    digests = [
+        hashlib.blake2b(row.tobytes(), digest_size=16).digest()
+        for start in range(0, len(rows), _BLOCK)
+        for row in rows.block(start, _BLOCK)
+    ]
+    _, first, number = np.unique(np.array(digests, "V16"), return_index=True, return_inverse=True)
+    firsts: Ints = first[number]
+    return firsts
+
+
 def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool | None) -> TopK:
     """The nearest neighbours of every row, except itself."""
     best = TopK(len(rows), min(_NEIGHBOURS, len(rows) - 1))
@@ -223,19 +234,6 @@ def _around(cosines: Floats) -> Floats:
     means = np.take_along_axis(cosines, after + np.arange(_AROUND), axis=1).mean(axis=1)
     clamped: Floats = np.clip(means, np.float32(_LEAST), np.float32(_MOST))
     return clamped
-
-
-def _numbers(text: str) -> set[str]:
-    """The numbers of a text, without the separators in them and without the minutes of a full hour."""
-    found = set[str]()
-    for number in _NUMBER.findall(text):
-        plain = re.sub(r"[.,]\d0$", lambda match: match[0][:-1], number)  # 3.50
-        hour, *minutes = re.split(" ?[:h] ?", plain)  # "half past two" has only the hour
-        found |= {
-            re.sub(r"\D", "", part).lstrip("0") for part in (hour, hour if minutes in (["00"], ["00", "00"]) else plain)
-        }
-    found |= {_VALUES[word] for word in _WORD.findall(text.lower()) if word in _VALUES}
-    return found | {_VALUES[sign] for sign in _JAPANESE_NUMBER.findall(text)}
 
 
 def _negates(text: str) -> bool:

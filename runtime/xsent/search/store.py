@@ -30,7 +30,7 @@ from xsent.words import beginning, joined_keys, word_keys
 _DATABASE = "passages-*.db"  # a new name for each index, or SQLite would replay another index's journal
 _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last one is from version 5
 
-VERSION = 7
+VERSION = 8
 
 _FIRST, _AMONG = "rowid < ? ORDER BY rowid LIMIT ?", "rowid IN (SELECT value FROM json_each(?))"
 _BEGINNING = 0.5  # weight of a word that only has a query word's beginning
@@ -97,7 +97,7 @@ def passage_keys(source: str, context: str, text: str) -> str:
     The folders of an absolute path do not count: they describe where someone keeps files, not what is in them.
     """
     folders = "" if source.startswith("/") else source.rpartition("/")[0]
-    return joined_keys(f"{folders} {context} {text}")
+    return joined_keys(f"{folders}\n{context}\n{text}")
 
 
 class StoredDocument(NamedTuple):

@@ -1,5 +1,7 @@
 // Words as a search compares them, as in xsent/words.py: different spellings of a word become equal.
 
+import { findNumbers } from "./numbers.js";
+
 // Soft hyphens, zero-width spaces and joiners, bidirectional marks: FORMAT of xsent/clean.py.
 const FORMAT =
   /[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0001}-\u{e0fff}]/gu;
@@ -32,8 +34,22 @@ export const removeFormat = (text) => text.replace(FORMAT, "");
 
 /** The search keys of every word of a text; two words are equal if they share a key. @param {string} text */
 export function* wordKeys(text) {
-  let folded = fold(removeFormat(text).replace(SELECTORS, ""));
-  if (NOT_ASCII.test(folded)) folded = fold(folded.normalize("NFKC"));
+  const folded = folding(text);
+  let end = 0;
+  for (const number of findNumbers(folded)) {
+    yield* writtenKeys(folded.slice(end, number.start));
+    yield* number.words;
+    end = number.end;
+  }
+  yield* writtenKeys(folded.slice(end));
+}
+
+function folding(text) {
+  const folded = fold(removeFormat(text).replace(SELECTORS, ""));
+  return NOT_ASCII.test(folded) ? fold(folded.normalize("NFKC")) : folded;
+}
+
+function* writtenKeys(folded) {
   for (const [written] of folded.matchAll(WRITTEN)) {
     if (!NOT_ASCII.test(written)) yield [written];
     else for (const [word] of written.matchAll(OF_ONE_SCRIPT)) yield* keysOf(word);
@@ -52,8 +68,12 @@ export function hasWords(text) {
   return joinedKeys(plain) !== "" && !NOTHING.some((signs) => signs.test(plain));
 }
 
-/** All keys of a text, each between two spaces; none if it has neither a letter nor a digit. @param {string} text */
-export const joinedKeys = (text) => [...wordKeys(text)].flat().map((key) => ` ${key} `).join("");
+/** All keys of a text and of the parts of its numbers, each between two spaces; none if it has no letter or digit. @param {string} text */
+export function joinedKeys(text) {
+  const folded = folding(text);
+  const words = [...writtenKeys(folded), ...findNumbers(folded).flatMap((number) => number.words)];
+  return words.flat().map((key) => ` ${key} `).join("");
+}
 
 /** What a key shares with other forms of its word, as in xsent/words.py; empty if it is short or has a digit. */
 export function beginning(key) {

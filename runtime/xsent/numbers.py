@@ -1,0 +1,268 @@
+"""Numbers of a text, read once for search, duplicates and mining: equal in every notation.
+
+A number has a normal form: the value of an amount without separators, the day and the year of a date, a time on the
+24-hour clock, the digits of a phone number, an IBAN without spaces. An ambiguous notation has several: 3/12 is in March
+or in December, 1.234 is a thousand or one and a bit.
+
+The page of `xsent web` reads the same notations: numbers.js.
+"""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NamedTuple
+
+Kind = Literal["iban", "date", "time", "phone", "amount", "decimal", "plain"]
+Forms = tuple[str, ...]  # normal forms of one number; two numbers are equal if they share one
+
+DECIMAL = "\u066b"  # the point of a normal form; unlike ".", it separates no words in an index
+
+# Months in nine languages, from January; the abbreviations only count with a year, because "out" and "set" are some.
+_MONTHS = (
+    "january janvier januar enero gennaio janeiro januari января",
+    "february février fevrier februar febrero febbraio fevereiro februari февраля",
+    "march mars märz maerz marzo março marco maart марта",
+    "april avril abril aprile апреля",
+    "may mai mayo maggio maio mei мая",
+    "june juin juni junio giugno junho июня",
+    "july juillet juli julio luglio julho июля",
+    "august août aout agosto augustus августа",
+    "september septembre septiembre setiembre settembre setembro сентября",
+    "october octobre oktober octubre ottobre outubro октября",
+    "november novembre noviembre novembro ноября",
+    "december décembre decembre dezember diciembre dicembre dezembro декабря",
+)
+_SHORT_MONTHS = (
+    "jan janv ene gen янв",
+    "feb févr fevr fev фев",
+    "mar mär mrz mrt мар",
+    "apr avr abr апр",
+    "mag",
+    "jun giu июн",
+    "jul juil lug июл",
+    "aug ago авг",
+    "sep sept set сен сент",
+    "oct okt ott out окт",
+    "nov ноя",
+    "dec déc dez dic дек",
+)
+MONTHS = {
+    name: month for names in (_MONTHS, _SHORT_MONTHS) for month, row in enumerate(names, 1) for name in row.split()
+}
+_NAME, _SHORT = (" ".join(names).replace(" ", "|") for names in (_MONTHS, _SHORT_MONTHS))
+
+LETTERS = "a-z\u00df-\u024f\u0400-\u04ff"  # that a number is not next to; those of Chinese and Japanese may be
+_BEGIN, _END, _STOP = f"(?<![0-9{LETTERS}])", f"(?![0-9{LETTERS}])", "(?![0-9])"
+_DAY, _MONTH, _YEAR = "(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])", "((?:19|20)?[0-9]{2})"
+_NTH = "(?:[.]|st|nd|rd|th|er|o|a)?"
+_HOUR, _MINUTE = "([01]?[0-9]|2[0-4])", "([0-5][0-9])"
+_MORNING = "a[.]? ?m[.]?|de la mañana|da manhã|di mattina|du matin|uhr morgens|утра|午前"
+_EVENING = (
+    "p[.]? ?m[.]?|de la tarde|de la noche|da tarde|da noite|del pomeriggio|di sera|du soir|de l['’]après-midi"
+    "|uhr abends|uhr nachmittags|вечера|午後"
+)
+_HALF = f"({_MORNING}|{_EVENING}|uhr|uur)"
+
+
+class Number(NamedTuple):
+    """A number in a text."""
+
+    kind: Kind
+    start: int
+    end: int
+    words: tuple[Forms, ...]  # the normal forms of one number; of a date with a year two, the day and the year
+
+
+def find_numbers(text: str) -> list[Number]:
+    """The numbers of a text, in their order; the text is in lower case and in the form NFKC."""
+    found: list[Number] = []
+
+    def claim(kind: Kind, read: Callable[..., tuple[Forms, ...]], match: re.Match[str]) -> str:
+        found.append(Number(kind, match.start(), match.end(), read(*match.groups(""))))
+        return "\0" * len(match[0])  # the other notations do not see it
+
+    if _DIGIT.search(text):
+        for kind, pattern, read in _NOTATIONS:
+            text = pattern.sub(partial(claim, kind, read), text)
+    return sorted(found, key=lambda number: number.start)
+
+
+def value(whole: str, fraction: str = "") -> str:
+    """The normal form of a decimal number: without zeros that do not count."""
+    fraction = fraction.rstrip("0")
+    return (whole.lstrip("0") or "0") + (DECIMAL + fraction if fraction else "")
+
+
+def time_of_day(hour: str, minute: str = "", half: str = "") -> tuple[Forms, ...]:
+    """A time; `half` is what says which half of the day it is in."""
+    number, minute = int(hour), (minute or "00").zfill(2)
+    clock = f"c{number % 12:02}{minute}"  # on a clock of twelve hours, which a time without more may be
+    if re.fullmatch(_EVENING, half):
+        return ((f"t{number % 12 + 12}{minute}", clock),)
+    if re.fullmatch(_MORNING, half):
+        return ((f"t{number % 12:02}{minute}",),)
+    return ((f"t{number:02}{minute}", *[clock] * (not half and 0 < number <= 12)),)
+
+
+def _iban(written: str) -> tuple[Forms, ...]:
+    return ((re.sub("[ -]", "", written),),)
+
+
+def _date(year: str, *days: tuple[str, str]) -> tuple[Forms, ...]:
+    """A date; `days` are its readings, each of a month and a day."""
+    forms = tuple(dict.fromkeys(f"d{int(month):02}{int(day):02}" for month, day in days))
+    if len(year) == 2:
+        year = ("20" if year < "50" else "19") + year
+    return (forms, (year,)) if year else (forms,)
+
+
+def _either(one: str, sign: str, other: str, year: str) -> tuple[Forms, ...]:
+    """12/3/2024: the day comes first, or the month unless there are points."""
+    day_first = [(other, one)] * (int(other) <= 12)
+    return _date(year, *day_first, *[(one, other)] * (int(one) <= 12 and (sign != "." or not day_first)))
+
+
+def _named(day: str, month: str, year: str) -> tuple[Forms, ...]:
+    return _date(year, (str(MONTHS[month]), day))
+
+
+def _phone(written: str) -> tuple[Forms, ...]:
+    """The digits without zeros at the beginning; a second form lacks the country code."""
+    digits = re.sub("[^0-9]", "", written)
+    whole = digits.lstrip("0")
+    code = 0
+    if "+" in written or digits.startswith("00"):
+        code = 1 if whole[:1] in ("1", "7") else 2 if _TWO_DIGITS.match(whole) else 3
+    elif len(digits) == 11 and digits[0] in "178":  # of North America and Russia
+        code = 1
+    own = whole[code:].lstrip("0")  # "+49 (0)170"
+    return (tuple(dict.fromkeys((whole[:code] + own, own))) if own else (value(digits),),)
+
+
+_TWO_DIGITS = re.compile("2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]")  # country codes, ITU-T E.164
+
+
+def _grouped(first: str, sign: str, others: str, fraction: str) -> tuple[Forms, ...]:
+    """Digits in groups; one group after a point or a comma may be a fraction."""
+    groups = re.sub("[^0-9]", "", others)
+    whole = value(first + groups, fraction)
+    return ((whole, value(first, groups)) if sign in ".," and len(groups) == 3 and not fraction else (whole,),)
+
+
+def _amount(whole: str, fraction: str) -> tuple[Forms, ...]:
+    return ((value(re.sub(",", "", whole), fraction),),)
+
+
+def _decimal(whole: str, sign: str, fraction: str, end: str) -> tuple[Forms, ...]:
+    """2.5 and 2,5. After a point, a zero at the end may count, as in versions; 9.30 may be a time, 12.3. a date."""
+    written = f"{value(whole)}{DECIMAL}{fraction}"
+    if sign == ",":
+        return ((value(whole, fraction), written),)
+    forms = [written] if fraction.endswith("0") and fraction.strip("0") else [value(whole, fraction), written]
+    if _CLOCK.fullmatch(f"{whole}.{fraction}"):
+        forms += time_of_day(whole, fraction)[0]
+    if end and _DAY_AND_MONTH.fullmatch(f"{whole}.{fraction}"):
+        forms += _date("", (fraction, whole))[0]
+    return (tuple(forms),)
+
+
+_CLOCK, _DAY_AND_MONTH = re.compile(f"{_HOUR}[.]{_MINUTE}"), re.compile(f"{_DAY}[.]{_MONTH}")
+_DIGIT = re.compile("[0-9]")
+
+# The first that matches claims a number. Every repetition has a limit, so that all of them take linear time.
+_PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]], ...] = (
+    (
+        "iban",
+        _iban,
+        (
+            f"{_BEGIN}([a-z]{{2}}[0-9]{{2}}[ -]?[a-z0-9]{{4}}(?:[ -]?[0-9][0-9a-z]{{3}}){{2,6}}"
+            f"(?:[ -]?[0-9][0-9a-z]{{0,2}})?){_END}",
+        ),
+    ),
+    (
+        "date",
+        lambda year, month, day: _date(year, (month, day)),
+        (
+            f"{_BEGIN}([0-9]{{4}})[-/.]{_MONTH}[-/.]{_DAY}{_STOP}",
+            f"{_BEGIN}(?:([0-9]{{4}})年 ?)?{_MONTH}月 ?{_DAY}日",
+        ),
+    ),
+    (
+        "date",
+        _either,
+        (
+            f"{_BEGIN}{_DAY}([./-]) ?{_MONTH}\\2 ?{_YEAR}{_STOP}(?![.][0-9])",
+            f"{_BEGIN}{_MONTH}([/-]){_DAY}\\2{_YEAR}{_STOP}",
+        ),
+    ),
+    (
+        "date",
+        _named,
+        (
+            f"{_BEGIN}{_DAY}{_NTH}[ -](?:of |de |di )?({_NAME})(?:,?[ -](?:de |del |of )?([0-9]{{4}}))?{_END}",
+            f"{_BEGIN}{_DAY}{_NTH}[ -](?:de |di )?({_SHORT})[.]?,?[ -](?:de |del )?([0-9]{{4}}){_END}",
+        ),
+    ),
+    (
+        "date",
+        lambda month, day, year: _named(day, month, year),
+        (
+            f"{_BEGIN}({_NAME})[ -]{_DAY}(?:st|nd|rd|th)?(?:,? ([0-9]{{4}}))?(?![0-9:{LETTERS}])",
+            f"{_BEGIN}({_SHORT})[.]?[ -]{_DAY}(?:st|nd|rd|th)?,? ([0-9]{{4}}){_END}",
+        ),
+    ),
+    (
+        "time",
+        lambda half, hour, minute, _: time_of_day(hour, minute, half),
+        (f"(午前|午後){_HOUR}時(?!間)(?:([0-5]?[0-9])分)?()",),
+    ),
+    (
+        "time",
+        time_of_day,
+        (
+            f"{_BEGIN}{_HOUR} ?(?:h|uhr|uur) ?{_MINUTE}{_END}()",
+            f"{_BEGIN}{_HOUR}時([0-5]?[0-9])分()",
+            f"(?:{_BEGIN}|(?<=\0t)){_HOUR}:{_MINUTE}(?::[0-5][0-9])?(?: ?{_HALF}(?![{LETTERS}]))?(?![0-9:])",
+            f"{_BEGIN}{_HOUR}[.]{_MINUTE} ?{_HALF}{_END}",
+            f"{_BEGIN}{_HOUR}() ?{_HALF}{_END}",
+            f"{_BEGIN}{_HOUR}() ?(h){_END}",
+        ),
+    ),
+    (
+        "phone",
+        _phone,
+        (
+            f"(?<![0-9{LETTERS}+])([(]?[+][0-9](?:[ ()./-]{{0,3}}[0-9]){{6,14}}){_STOP}",
+            f"{_BEGIN}([(]?0(?![.,])[0-9](?:[ ()./-]{{0,3}}[0-9]){{7,13}}){_STOP}",
+            f"{_BEGIN}(0[0-9]{{6,7}}){_STOP}",
+            f"{_BEGIN}((?=(?:-?[0-9]){{9}})[0-9]{{1,7}}(?:-[0-9]{{1,7}}){{2,5}}){_STOP}",
+            f"{_BEGIN}((?:1[ .-])?[(]?[2-9][0-9]{{2}}[)]?[ .-]{{1,2}}[0-9]{{3}}[ .-][0-9]{{4}}){_STOP}",
+            f"{_BEGIN}(8 ?[(]?[0-9]{{3}}[)]?[ -]?[0-9]{{3}}[ -][0-9]{{2}}[ -][0-9]{{2}}){_STOP}",
+            f"{_BEGIN}([0-9]{{2,4}}(?:[ -][0-9]{{2,4}}){{3,5}}){_STOP}",
+        ),
+    ),
+    (
+        "amount",
+        _grouped,
+        (
+            f"{_BEGIN}(?<![0-9][.,])([1-9][0-9]{{0,2}})([.,' ’])([0-9]{{3}}(?:\\2[0-9]{{3}}){{0,5}})"
+            "(?:(?!\\2)[.,]([0-9]{1,9}))?(?![.,]?[0-9])",
+        ),
+    ),
+    (
+        "amount",
+        _amount,
+        (
+            f"{_BEGIN}([1-9][0-9]?(?:,[0-9]{{2}}){{1,5}},[0-9]{{3}})(?:[.]([0-9]{{1,9}}))?(?![.,]?[0-9])",
+            f"{_BEGIN}(?<![0-9][.,])([1-9][0-9]{{3,15}})[.,]([0-9]{{1,9}})(?![.,]?[0-9])",
+        ),
+    ),
+    ("decimal", lambda written: ((written,),), (f"{_BEGIN}v?([0-9]{{1,9}}(?:[.][0-9]{{1,9}}){{2,5}}){_STOP}",)),
+    (
+        "decimal",
+        _decimal,
+        (f"{_BEGIN}(?<![0-9][.,])v?([0-9]{{1,3}})([.,])([0-9]{{1,9}})([.](?! ?[0-9]))?(?![.,]?[0-9])",),
+    ),
+    ("plain", lambda digits: ((value(digits),),), ("([0-9]+)",)),
+)
+_NOTATIONS = [(kind, re.compile(pattern), read) for kind, read, patterns in _PATTERNS for pattern in patterns]
