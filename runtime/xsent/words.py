@@ -16,7 +16,9 @@ _LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d
 SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})  # as people type them without the key
 
 # Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
-_SCRIPTS = "\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
+# A word may be in either kind of kana.
+_HIRAGANA = {sign: sign - 0x60 for sign in (*range(0x30A1, 0x30F7), 0x30FD, 0x30FE)}
+_SCRIPTS = "\u3041-\u309fー", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
 _LETTER = f"[^\\W_{''.join(_SCRIPTS)}]"
 _WORD = f"{_LETTER}++(?:[\u0300-\u036f]+{_LETTER}*+)*+"  # possessive: a long word takes no memory
 _RUN = re.compile("|".join([*(f"([{script}]+)" for script in _SCRIPTS), _WORD]))
@@ -32,6 +34,7 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
 
     A key has no case, accents or compatibility forms, and ss for ß. A word with an umlaut has two keys: "Müller" is
     found as "muller" and as "mueller", but "neue" is not "neü".
+    Katakana have the keys of hiragana: "りんご" finds "リンゴ".
     """
     folded = _SELECTORS.sub("", remove_format(text)).casefold()
     if not folded.isascii():
@@ -39,6 +42,7 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
     for found in _RUN.finditer(folded):
         word = found[0]
         if found.lastindex:
+            word = word.translate(_HIRAGANA)
             yield from ((word[place : place + 2],) for place in range(len(word) - 1 or 1))
         elif word.isascii():
             yield (word,)

@@ -30,7 +30,7 @@ from xsent.words import beginning, joined_keys, word_keys
 _DATABASE = "passages-*.db"  # a new name for each index, or SQLite would replay another index's journal
 _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last one is from version 5
 
-VERSION = 7
+VERSION = 8
 
 _FIRST, _AMONG = "rowid < ? ORDER BY rowid LIMIT ?", "rowid IN (SELECT value FROM json_each(?))"
 _BEGINNING = 0.5  # weight of a word that only has a query word's beginning
@@ -209,7 +209,7 @@ class IndexDatabase:
         if not is_index:
             raise self.damaged("it does not have the tables of an index")
         if version != VERSION:
-            advice = "build the index again" if version < VERSION else "upgrade xsent"
+            advice = "build the index again with --force" if version < VERSION else "upgrade xsent"
             raise DataError(f"{self.path}: an index of version {version}, this xsent reads {VERSION}; {advice}")
 
     def state(self) -> IndexState:
