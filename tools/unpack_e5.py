@@ -41,7 +41,7 @@ class E5File:
 
     def __init__(self, content: bytes) -> None:
         if not content.startswith(MAGIC):
-            raise ValueError("it does not start like such a file")
+            raise ValueError("it has another header")
         self._content = content
         self._at = len(MAGIC)  # the position to read next
         self.sizes: dict[str, int] = dict(zip(SIZES, self._take("7I"), strict=True))

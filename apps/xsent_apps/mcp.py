@@ -17,7 +17,7 @@ from urllib.parse import quote
 import typer
 
 from xsent import DataError, Hit, SearchIndex, SentenceEncoder, XsentError
-from xsent.cli.options import BundleOption, CleanOption, LayersOption, ThreadsOption
+from xsent.cli.options import BundleOption, LayersOption, ThreadsOption
 from xsent.errors import require_extra
 from xsent.files.atomic import refuse_links
 from xsent_apps.notes.folder import Notes
@@ -149,6 +149,15 @@ def _open_index(notes: Notes) -> SearchIndex | None:
     return SearchIndex(notes.index) if notes.index.is_dir() else None
 
 
+def _are_clean(folders: Sequence[Path]) -> bool:
+    """Whether the indexes of folders have cleaned texts, see `xsent notes --clean`. Raises DataError if some do."""
+    indexes = filter(None, (_open_index(Notes(folder)) for folder in folders))
+    clean = {bool(index.state.clean) for index in indexes}
+    if len(clean) > 1:
+        raise DataError("only some of these folders were indexed with --clean; run xsent notes --force for the others")
+    return clean == {True}
+
+
 def _found(folder: str, hit: Hit) -> Found:
     path = f"{folder}/{hit.source}"
     return Found(
@@ -200,7 +209,6 @@ def mcp(
     max_bytes: Annotated[int, typer.Option(min=1, help="Skip files that are larger.")] = 20_000_000,
     model: BundleOption = None,
     layers: LayersOption = None,
-    clean: CleanOption = False,
     threads: ThreadsOption = None,
 ) -> None:
     """Let an assistant search notes by meaning, through the Model Context Protocol.
@@ -211,7 +219,7 @@ def mcp(
         import mcp as _  # noqa: F401  if it is missing, fail before the model is loaded
     from xsent_apps.server.running import LOCAL, address, listen, run_server
 
-    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=_are_clean(folders))
     server = create_server(Library(folders, encoder, max_bytes=max_bytes))
     if port is None:
         server.run()

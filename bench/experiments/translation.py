@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from xsent.backends.threads import available_cpus
 from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import DataError, XsentError, require_extra
-from xsent.files.atomic import atomic_file, remove_folder
+from xsent.files.atomic import atomic_file
 from xsent.files.text import read_fields
 from xsent.progress import Progress
 from xsent_train.checkpoint import (
@@ -36,6 +36,7 @@ from xsent_train.checkpoint import (
     load_checkpoint,
     load_optimizer,
     optimizer_state,
+    remove_older,
     restore_optimizer,
     save_checkpoint,
     stage_folders,
@@ -320,8 +321,7 @@ class TranslatorTraining:
         }
         state = optimizer_state(model, optimizer) if step < recipe.steps else None
         save_checkpoint(path, about, model.state_dict(), state, [prepared.tokenizer, prepared.validation])
-        for older in stage_folders(self.run, NAME)[:-1]:
-            remove_folder(older)
+        remove_older(self.run, NAME)
         return path
 
     def translations(self, sentences: Sequence[str]) -> Sequence[str]:

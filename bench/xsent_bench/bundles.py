@@ -22,6 +22,7 @@ from xsent_bench.texts import sentences
 from xsent_export.export import export as write_export
 from xsent_export.graph import PAGE
 from xsent_export.options import ExportOptions, Format, Precision
+from xsent_train.data.corpus import Pair, write_pairs
 
 OPENVINO = f"{FOLDER}/{FILES[0]}"
 PAIRS = 8  # per language, for the parity gate, which lets everything pass, and for OpenVINO's calibration
@@ -124,8 +125,7 @@ def write_copy(source: Bundle, precision: Precision, path: Path, openvino: int |
     with TemporaryDirectory() as folder:
         pairs = Path(folder) / "pairs.tsv"
         texts = zip(sentences(PAIRS, "en"), sentences(PAIRS, "fr"), strict=True)
-        lines = [f"made-up\t{language}\t{a}\t{b}\n" for a, b in texts for language in source.languages]
-        pairs.write_text("".join(lines), encoding="utf-8")
+        write_pairs(pairs, (Pair("synthetic", language, a, b) for a, b in texts for language in source.languages))
         kind: Format = "bundle" if openvino is None else "openvino"
         loose = ExportOptions(kind, precision, num_layers=openvino, gate_data=pairs, least_cosine=-2, tolerance=101)
         write_export(source.path, path, loose)

@@ -114,7 +114,7 @@ def sections(results: Results) -> list[Section]:
     points = [*frontiers(compared), *(f"{name}: {SYSTEMS[name].how}." for name in names if name in SYSTEMS)]
     table, pictures = listing(compared) if compared else None, drawn(compared, plots.quality_by_time)
     found = [
-        Section("To know", points=results.notes),
+        Section("Notes", points=results.notes),
         Section("Systems", SYSTEMS_TEXT, points, table, pictures),
         Section("Machine", points=[f"{name}: {text}" for name, text in machine.items() if text]),
     ]

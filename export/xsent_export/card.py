@@ -42,7 +42,7 @@ TESTS = {
     "words.tsv": "words",
 }
 TOPICS = "sib200"
-UNKNOWN_NOTE = "Marked as unknown, in %. lost: texts with a label; found: texts whose label was left out of training."
+UNKNOWN_NOTE = "Marked as unknown, in %. lost: texts with a label; found: texts whose label was omitted from training."
 
 HEAD = """---
 language: {language_tags}

@@ -21,6 +21,7 @@ from xsent.errors import DataError
 from xsent.files.atomic import as_data_error
 from xsent.files.text import read_lines
 from xsent_train.checkpoint import ABOUT, REMEDY, SPACES, TABLE, TOKENIZER, Checkpoint
+from xsent_train.data.corpus import parse_line
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.derive import with_table
 from xsent_train.model import ModelConfig
@@ -228,9 +229,10 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
 def _sentences(sample: Path, languages: Sequence[str], found: set[str]) -> Iterator[str]:
     """The sentences of a text, or of a corpus in these languages, which are added to `found`."""
     for line in read_lines(sample):
-        fields = line.split("\t")
-        if len(fields) not in (3, 4):
+        pair = parse_line(line.encode())
+        if isinstance(pair, str):
             yield line
-        elif fields[1] in languages:
-            found.add(fields[1])
-            yield from fields[2:]
+        elif pair.language in {*languages, ENGLISH}:
+            if pair.language != ENGLISH:  # a line of two fields may be any text
+                found.add(pair.language)
+            yield from (pair.english, pair.translation)

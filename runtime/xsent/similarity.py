@@ -43,7 +43,7 @@ def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
     """
     left, right = unit_rows(a), unit_rows(b)
     check_same_dim(left.shape[1], right.shape[1])
-    return _clipped(left @ right.T)
+    return clipped(left @ right.T)
 
 
 cos_sim = cosine_similarity  # the name in sentence-transformers
@@ -54,13 +54,13 @@ def row_cosines(a: ArrayLike, b: ArrayLike) -> Floats:
     left, right = unit_rows(a), unit_rows(b)
     if left.shape != right.shape:
         raise ValueError(f"vectors {list(left.shape)} and {list(right.shape)} cannot be paired; expected equal shapes")
-    return _clipped(np.einsum("nd,nd->n", left, right))
+    return clipped(np.einsum("nd,nd->n", left, right))
 
 
 def cosines_with(vector: ArrayLike, rows: Floats) -> Floats:
     """Cosine [n] of a vector [D] with rows [n, D] whose length is known to be 1; bit for bit as in `nearest`."""
     query = unit_rows(vector)
-    return _clipped(np.einsum("nd,nd->n", np.broadcast_to(query, rows.shape), rows))
+    return clipped(np.einsum("nd,nd->n", np.broadcast_to(query, rows.shape), rows))
 
 
 def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int = CANDIDATES) -> tuple[Ints, Floats]:
@@ -100,7 +100,7 @@ class NearestSearch:
     @property
     def scores(self) -> Floats:
         """Cosines of the same shape."""
-        return _clipped(self._best.scores[:, : self._seen])
+        return clipped(self._best.scores[:, : self._seen])
 
     def add(self, candidates: ArrayLike) -> None:
         """Score the next candidates, [c, D]; their indices continue the earlier ones."""
@@ -114,7 +114,9 @@ class NearestSearch:
             for line in range(0, len(self._queries), QUERIES):
                 queries = self._queries[line : line + QUERIES]
                 scores = self._product(queries, block)
-                self._best.add(line, self._seen + first, scores, exact=partial(_products, queries, block))
+                self._best.add(
+                    line, self._seen + first, scores, exact=partial(exact_products, queries, block.__getitem__)
+                )
         self._seen += len(candidates)
 
 
@@ -209,15 +211,15 @@ class TopK:
         self.indices[touched] = columns[best]
 
 
-def _products(a: Floats, b: Floats, rows: Ints, columns: Ints) -> Floats:
-    """Inner products of rows of `a` with rows of `b`; equal rows give bit-identical products.
+def exact_products(a: Floats, b: Callable[[Ints], Floats], rows: Ints, columns: Ints) -> Floats:
+    """Inner products of rows of `a` with rows that `b` returns by number; equal rows give bit-identical products.
 
     In one large product, rounding may differ with the place of a row and with the number of rows.
     """
     found = np.empty(len(rows), np.float32)
     for first in range(0, len(rows), _PAIRS):
         pairs = slice(first, first + _PAIRS)
-        others = b[columns[pairs]]
+        others = b(columns[pairs])
         own = a[rows[pairs]] if len(a) > 1 else np.broadcast_to(a, others.shape)
         np.einsum("nd,nd->n", own, others, out=found[pairs])
     return found
@@ -266,7 +268,7 @@ def _check_vectors(array: NDArray[Any]) -> None:
         raise ValueError(f"expected vectors of shape [n, D], got {list(array.shape)}")
 
 
-def _clipped(cosines: Floats) -> Floats:
+def clipped(cosines: Floats) -> Floats:
     """The cosines within [-1, 1]: rounding may give 1.0000002."""
     return np.clip(cosines, -1, 1)
 

@@ -33,7 +33,7 @@ def markdown(folder: Path) -> str:
 
 def test_the_report_says_every_group(markdown: str) -> None:
     found = re.findall(r"^## (.*)$", markdown, re.MULTILINE)
-    assert found == ["To know", "Systems", "Machine", *(title for _, title, *_ in GROUPS), "Not measured"]
+    assert found == ["Notes", "Systems", "Machine", *(title for _, title, *_ in GROUPS), "Not measured"]
     assert markdown.startswith("# ") and "`xsent-bench --out x<1>` on Abacus &lt;3&gt;." in markdown
     assert "- Weights are random." in markdown and "pip install 'xsent[peers]'" in markdown
     assert "- versions: python 3.11" in markdown and "- processor: Abacus &lt;3&gt;" in markdown

@@ -59,7 +59,7 @@ REFUSED = {
         "broken.tsv": "broken.tsv:2: 1 fields, expected 2 separated by tabs: source, target",
         "pairs.tsv": "k = 4 neighbours, but one side has only 2",
         "pairs.csv": "name the column: --column NAME,NAME (columns: n, en, fr)",
-        "pairs.csv --column en": "--column en: expected two columns with a comma between: source, target",
+        "pairs.csv --column en": "--column en: expected two comma-separated columns: source, target",
         "none -o taken.tsv": "taken.tsv: exists",
     },
     "duplicates": {
@@ -97,11 +97,11 @@ REFUSED = {
         "embed folder --language en -o v.npy": "folder: no documents",
         "embed a.txt --language en -o v.npy --fitted space --rank 1": "--rank and --no-weights are for fitting; omit",
         "embed a.txt --language en -o v.csv": "v.csv: expected a name that ends in .npy",
-        "align a.txt b.txt --languages en,en": "expected two different codes with a comma between",
+        "align a.txt b.txt --languages en,en": "expected two different comma-separated codes",
         "align none none --languages en,fr -o taken.tsv": "taken.tsv: exists",
     },
     "evaluate": {
-        "tatoeba . --languages ,": "--languages ',' names none; expected codes with commas between",
+        "tatoeba . --languages ,": "--languages ',' names none; expected comma-separated codes",
         "tatoeba . --precision binary --truncate-dim 12": "must be a multiple of 8",
     },
 }

@@ -86,7 +86,7 @@ def test_backends_that_fail_or_are_missing(builtin: Bundle, tmp_path: Path, monk
     findings = {finding.subject: finding for finding in doctor.examine(builtin)}
     assert list(findings) == ["system", "processor", "threads", "memory", "onnxruntime", "numpy"]
     missing = findings["onnxruntime"]
-    assert missing.status == "warning" and "not installed: encoding is numpy's" in missing.text
+    assert missing.status == "warning" and "not installed: numpy encodes instead" in missing.text
 
 
 def test_the_trial_measures_each_depth(

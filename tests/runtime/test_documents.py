@@ -12,10 +12,10 @@ from commands import raises
 from texts import SENTENCES
 from toy_documents import DIM, ToyEncoder, toy_documents
 
-from xsent.documents import space as module
+from xsent.documents import centering as module
+from xsent.documents.centering import SAMPLE, Density, Moments, choose_bandwidth, choose_rank, survey
 from xsent.documents.encoder import DocumentEncoder
 from xsent.documents.sentences import sentences_of, split_sentences
-from xsent.documents.space import SAMPLE, Density, Moments, choose_bandwidth, choose_rank, survey
 from xsent.errors import DataError, FingerprintError, MissingExtraError
 from xsent.mining.bitext import align_documents
 

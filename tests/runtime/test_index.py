@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -42,10 +42,17 @@ def test_brute_force(tmp_path_factory: pytest.TempPathFactory, rows: int, querie
     asked = random.normal(size=(queries, 5))
     stored = np.frombuffer((index.path / "vectors.f16").read_bytes(), np.float16).reshape(rows, 5).astype(float)
     cosines = asked @ stored.T / np.linalg.norm(asked, axis=1)[:, None] / np.linalg.norm(stored, axis=1)
-    found, scores = index.nearest(asked.astype(np.float32), k)
-    assert found.shape == scores.shape == (queries, min(k, rows))
-    assert np.allclose(scores, -np.sort(-cosines, axis=1)[:, :k], atol=1e-6)
-    assert np.allclose(np.take_along_axis(cosines, found, axis=1), scores, atol=1e-6)
+    small = {"vectors._SCORED": 16, "vectors._BLOCK": 4, "index._QUERIES": 3}  # fewer rows than there are
+    with ExitStack() as patches:
+        for name, value in small.items():
+            patches.enter_context(mock.patch(f"xsent.search.{name}", value))
+        for removed in (0, 0, rows // 2):  # at first, lengths are not known
+            index.live[:removed] = False
+            cosines[:, :removed] = -2
+            found, scores = index.nearest(asked.astype(np.float32), k)
+            assert found.shape == scores.shape == (queries, min(k, rows - removed))
+            assert np.allclose(scores, -np.sort(-cosines, axis=1)[:, : found.shape[1]], atol=1e-6)
+            assert np.allclose(np.take_along_axis(cosines, found, axis=1), scores, atol=1e-6)
 
 
 def test_every_finite_float16_is_widened_exactly() -> None:
@@ -64,7 +71,7 @@ def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder, p
     assert opened.search(encoder, ["Anna", "Boris"], k=100) == found
     assert SearchIndex(made).search(encoder, ["Anna"], k=1)[0][0].text == "Clara sees David."
     index, numbers = replayed(path, np.random.default_rng(0).normal(size=(4100, 4)), force=True)
-    asked = ["0", "2047", "2048", "4099"]  # of more rows than are read at once
+    asked = ["0", "511", "512", "4099"]  # of more rows than are read at once
     assert [hits[0].text for hits in index.search(numbers, asked, k=1)] == asked
 
 

@@ -227,7 +227,7 @@ def stage_folders(run: Path, stage: str) -> list[Path]:
 
 
 def remove_older(run: Path, stage: str) -> None:
-    """Remove the checkpoints of a stage but for the last."""
+    """Remove all checkpoints of a stage but the last."""
     for older in stage_folders(run, stage)[:-1]:
         remove_folder(older)
 

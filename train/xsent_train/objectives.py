@@ -117,7 +117,8 @@ class Retrieve(Objective):
     tokens: PositiveInt = 128  # where passages are cut
     temperature: PositiveFloat = 0.05
     # Share of the queries whose answer is in another language, if there is one. Half of a block's answers are in a
-    # query's own language: at 0.5 the language is no clue; above 0.5, the answer is more likely to be in another one.
+    # query's own language: at 0.5 the language gives nothing away; above 0.5, the answer is more likely to be in
+    # another one.
     across: Annotated[float, Field(ge=0, le=1)] = 0.5
     hard: Annotated[float, Field(ge=0, le=0.5)] = 0.5  # share of a block that are neighbours of the others
 

@@ -37,7 +37,7 @@ ColumnsOption = Annotated[
         "--columns",
         "--column",
         metavar="LABEL,TEXT[,TEXT]",
-        help="Columns of a CSV, JSON Lines or Parquet file. Default: label and one or two texts, with tabs between.",
+        help="Columns of a CSV, JSON Lines or Parquet file. Default: label and one or two texts, tab-separated.",
     ),
 ]
 ExampleColumnsOption = Annotated[
@@ -50,7 +50,7 @@ BalancedOption = Annotated[bool, typer.Option("--balanced", help="Give rare labe
 @app.command(short_help="Fit a head on labelled texts.", epilog="Example: xsent classify fit train.tsv topics.npz")
 def fit(
     train: Annotated[
-        Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between; or a table.")
+        Path, typer.Argument(help="Lines of label and text, or label and two texts, tab-separated; or a table.")
     ],
     head: Annotated[Path, typer.Argument(help="A new .npz file; a .json file of the same name is written too.")],
     model: options.BundleOption = None,
@@ -148,7 +148,7 @@ def evaluate(
     threads: options.ThreadsOption = None,
     columns: ColumnsOption = None,
     train: Annotated[
-        str | None, typer.Option(help="Languages of the folder to train in, commas between; default: all of the model.")
+        str | None, typer.Option(help="Comma-separated languages of the folder to train in; default: all of the model.")
     ] = None,
     test: Annotated[
         str | None, typer.Option(help="Languages of the folder to test in; default: all of the model.")

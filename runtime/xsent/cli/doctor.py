@@ -104,7 +104,7 @@ def examine_memory(meminfo: Path) -> Finding:
 def examine_onnxruntime() -> Finding:
     """The version of onnxruntime, without importing it."""
     if default_backend() != "onnx":
-        text = f"not installed: encoding is numpy's, some five times slower; {UPGRADE}, where there is a wheel"
+        text = f"not installed: numpy encodes instead, about five times slower; {UPGRADE}, where there is a wheel"
         return Finding("onnxruntime", "warning", text)
     try:
         return Finding("onnxruntime", "good", version("onnxruntime"))
@@ -158,6 +158,6 @@ def run_trial(path: str, backend: str) -> None:
         "tokens": encoder.count_tokens(text),  # of the timed sentence
         "milliseconds": milliseconds(encoder),  # for this sentence, text to vector, on one thread
         "depths": {other.layers: milliseconds(other) for other in shallower},  # the same with fewer layers
-        "mebibytes": mebibytes,  # peak memory after the first sentence; 0 if the system does not say it
+        "mebibytes": mebibytes,  # peak memory after the first sentence; 0 if the system does not report it
     }
     sys.stdout.write(json.dumps(trial))

@@ -132,7 +132,7 @@ def embed(
 def align(
     a: Annotated[str, typer.Argument(help=_LAYOUT)],
     b: Annotated[str, typer.Argument(help="The same in another language.")],
-    languages: Annotated[str, typer.Option(help="Codes of the two languages with a comma between.")],
+    languages: Annotated[str, typer.Option(help="Comma-separated codes of the two languages.")],
     fitted: FittedOption = None,
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
@@ -158,7 +158,7 @@ def align(
 
     codes = options.split_names(languages)
     if len(codes) != 2 or codes[0] == codes[1]:
-        raise ValueError(f"--languages {languages}: expected two different codes with a comma between, such as en,fr")
+        raise ValueError(f"--languages {languages}: expected two different comma-separated codes, such as en,fr")
     output_rows = row_output(output, {"score": float, "a": str, "b": str}, as_json=as_json, force=force)
     corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}
     gold = _same_names(corpora) if recall else set()

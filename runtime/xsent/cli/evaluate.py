@@ -25,7 +25,7 @@ FolderArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="The folder of the test files, or the file if there is only one.")
 ]
 LanguagesOption = Annotated[
-    str | None, typer.Option(help="Codes with commas between; default: all that the model and the data share.")
+    str | None, typer.Option(help="Comma-separated codes; default: all that the model and the data share.")
 ]
 
 _COMMANDS = {  # protocol: help, and arguments of the example
@@ -133,7 +133,7 @@ def compare_spaces(
 def _codes(languages: str | None) -> list[str] | None:
     codes = None if languages is None else options.split_names(languages)
     if codes == []:
-        raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
+        raise DataError(f"--languages {languages!r} names none; expected comma-separated codes, such as fr,de")
     return codes
 
 

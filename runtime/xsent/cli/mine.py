@@ -263,7 +263,7 @@ def cluster(
 
 
 def _of_both(name: str | None) -> list[str | None]:
-    """A column of both sides, or of each its own, with a comma between."""
+    """A column for both sides, or one for each, comma-separated."""
     names = (name or "").split(",")
     return [*names] if len(names) == 2 else [name, name]
 

@@ -100,5 +100,5 @@ class QueryCommand(TyperCommand):
 
 
 def split_names(text: str) -> list[str]:
-    """Names with commas between."""
+    """Comma-separated names."""
     return [name.strip() for name in text.split(",") if name.strip()]

@@ -30,7 +30,7 @@ def row_output(
 ) -> AbstractContextManager[WriteRow]:
     """Where the rows of a result go; entering it gives a function that writes one row.
 
-    On a terminal they are a table, elsewhere lines with tabs between the fields. A file has the same lines as a pipe,
+    On a terminal they are a table, elsewhere tab-separated lines. A file has the same lines as a pipe,
     appears once it is complete, and is readable only by its owner, because it holds texts. Call this before the work:
     it refuses what cannot be written.
 

@@ -11,8 +11,16 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from xsent.documents.centering import (
+    Density,
+    DocumentSpace,
+    LanguageSpace,
+    LanguageSurvey,
+    RankChoice,
+    choose_rank,
+    survey,
+)
 from xsent.documents.sentences import TextOrSentences, sentences_of
-from xsent.documents.space import Density, DocumentSpace, LanguageSpace, LanguageSurvey, RankChoice, choose_rank, survey
 from xsent.encoder import OnLong
 from xsent.errors import whole_number
 from xsent.fingerprint import split_depth

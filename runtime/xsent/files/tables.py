@@ -95,7 +95,7 @@ def read_pairs(source: str, columns: str | None, id: str | None, layout: str) ->
         return
     names = columns.split(",")
     if len(names) != 2:
-        raise ValueError(f"--column {columns}: expected two columns with a comma between: {layout}")
+        raise ValueError(f"--column {columns}: expected two comma-separated columns: {layout}")
     for first, second, *name in read_rows(source, names if id is None else [*names, id]):
         yield [_with_id(first, *name), second]
 

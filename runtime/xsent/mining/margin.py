@@ -174,7 +174,7 @@ def calibrate(scores: ArrayLike, wrong: ArrayLike, precision: float) -> Threshol
     if not 0 < precision < 1:
         raise ValueError(f"precision = {precision} must be between 0 and 1")
     if not len(given) or not len(known):
-        raise ValueError("a threshold needs pairs and wrong pairs, but there are none")
+        raise ValueError("a threshold needs right and wrong pairs, and there are none")
     thresholds, first = np.unique(given, return_index=True)
     accepted = len(given) - first
     reached = len(known) - np.searchsorted(known, thresholds)

@@ -45,7 +45,7 @@ def update_index(
     Raises:
         DataError: The folder contains an index of lines or something else, it or something in it is a link, or
             another process is writing.
-        FingerprintError: The index is of another encoder, or of another depth of this one.
+        FingerprintError: The index was built with another encoder, or of another depth of this one.
     """
     path = Path(os.path.abspath(path))
     recover(path)

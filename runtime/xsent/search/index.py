@@ -6,6 +6,7 @@ Shapes: q queries, n rows, D dimensions.
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,8 @@ from xsent.files.tables import Text, TextSource, column_names
 from xsent.files.vectors import TABLES, VectorFile
 from xsent.precision import Vectors
 from xsent.search.store import IndexDatabase, Passage, StoredDocument
-from xsent.search.vectors import BLOCK, VECTORS, Float16Rows
-from xsent.similarity import NearestSearch, check_same_dim, cosines_with, nearest
+from xsent.search.vectors import VECTORS, Float16Rows
+from xsent.similarity import TopK, check_same_dim, clipped, cosines_with, exact_products, nearest, unit_rows
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -29,6 +30,8 @@ _BY_WORDS = 1000  # rows found by words, at most
 # Added to the score of a passage that has all words of a query: enough to find it by its words, but hardly more than
 # a translation's lead over other near passages (docs/lab/notes.md).
 _WORDS = 0.5
+_BLOCK = 2048  # passages read at once
+_QUERIES = 256  # queries of a scan
 _REPLACED = 0.02  # seconds that replacing a folder takes: for a moment, no folder has its name
 _TRIES = 6  # to open an index that several processes replace one after the other
 # Fewer than one in a hundred unrelated sentences reach this cosine with six layers: 0.8% (FLORES, 70 lines in each of
@@ -158,7 +161,7 @@ class SearchIndex:
             The hits of every query, best first; ties keep the order of the lines.
 
         Raises:
-            FingerprintError: The index is of another encoder.
+            FingerprintError: The index was built with another encoder.
             DataError: A passage among the hits is damaged.
         """
         if isinstance(queries, str):
@@ -180,14 +183,17 @@ class SearchIndex:
     def nearest(self, vectors: Vectors, k: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The rows [q, min(k, n)] nearest to vectors [q, D] of the index's encoder, and their cosines, best first."""
         check_same_dim(vectors.shape[1], self.state.dim)
-        k = min(k, max(len(self), 1))  # TopK rejects k < 1
-        search = NearestSearch(vectors, k)
-        first = 0
-        for block in self._vectors.blocks():
-            live = self.live[first : first + len(block)]
-            search.add_unit(block if live.all() else block[live])
-            first += len(block)
-        return np.flatnonzero(self.live)[search.indices], search.scores
+        units, found = unit_rows(vectors), min(k, len(self))
+        best = TopK(len(units), max(found, 1))
+        for line in range(0, len(units), _QUERIES):
+            queries = units[line : line + _QUERIES]
+            for first, cosines in self._vectors.cosines(queries):
+                live = self.live[first : first + cosines.shape[1]]
+                if not live.all():
+                    cosines[:, ~live] = -np.inf
+                rows = partial(self._vectors.take, first=first)
+                best.add(line, first, cosines, exact=partial(exact_products, queries, rows))
+        return best.indices[:, :found], clipped(best.scores[:, :found])
 
     def has_changed(self) -> bool:
         """Whether the index was replaced or written to since it was opened; a cheap check."""
@@ -208,8 +214,8 @@ class SearchIndex:
 
     def passages(self) -> Iterator[tuple[Passage, Vectors]]:
         """All passages, each with its vector [D] as stored. Raises DataError, which names the damaged file."""
-        for first in range(0, self.state.rows, BLOCK):
-            for row, passage in self._passages(first, min(BLOCK, self.state.rows - first)).items():
+        for first in range(0, self.state.rows, _BLOCK):
+            for row, passage in self._passages(first, min(_BLOCK, self.state.rows - first)).items():
                 yield passage, self._vectors.stored(row)
             self._vectors.release_pages()
 

@@ -14,12 +14,14 @@ from xsent.similarity import release_pages
 VECTORS = "vectors.f16"  # name of the file
 
 STORED = np.dtype("<f2")
-BLOCK = 2048  # rows read at once
+_SCORED = 16_384  # adjacent rows that are scored before their pages are released
+_BLOCK = 512  # of those, rows that are converted at once, and stay in the cache
 _TAKEN = 128  # rows read at once that are not adjacent
 
 _TWO = 0x4000  # this bit is set in every float16 that is 2 or more, infinite or NaN; a vector of length 1 has none
 _TINY = np.finfo(np.float32).tiny
 _NOT_COPIES = np.array(0x8FFFE000, np.uint32).view(np.int32)
+_SCALE = np.float32(2.0**112)
 
 
 class Float16Rows:
@@ -34,25 +36,42 @@ class Float16Rows:
                 raise DataError(f"{file}: was replaced while it was opened; open the index again")
             self._map = mmap.mmap(opened.fileno() if rows else -1, expected or 1, access=mmap.ACCESS_READ)
         self._rows = np.frombuffer(self._map, STORED, rows * dim).reshape(rows, dim)
+        self._lengths = np.zeros(rows, np.float32)  # 0 until the first search, which looks for damage, too
 
-    def blocks(self, start: int = 0) -> Iterator[NDArray[np.float32]]:
-        """Rows from `start` on, in blocks [b, D]; each block is overwritten by the next."""
-        wide = np.empty((BLOCK, self._rows.shape[1]), np.float32)
-        for first in range(start, len(self._rows), BLOCK):
+    def cosines(self, queries: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Cosines of unit vectors [q, D] with all rows, as blocks [q, b] with the number of their first row.
+
+        They are rounded as large products are; `take` gives rows for exact ones. Each block is overwritten by the next.
+        Rows are not scaled to their exponents and to length 1: queries and cosines are, which are far fewer numbers.
+        """
+        scaled = queries * _SCALE
+        small = np.empty((_BLOCK, self._rows.shape[1]), np.float32)
+        memory = np.empty(len(queries) * _SCORED, np.float32)
+        for first in range(0, len(self._rows), _SCORED):
             self._check_length()
-            stored = self._rows[first : first + BLOCK]
-            yield self._normalized(stored, wide[: len(stored)])
+            rows = self._rows[first : first + _SCORED]
+            lengths = self._lengths[first : first + _SCORED]
+            products = memory[: len(queries) * len(rows)].reshape(len(queries), len(rows))
+            for start in range(0, len(rows), _BLOCK):
+                block = slice(start, start + _BLOCK)
+                bits = _shift(rows[block], small)
+                if not lengths[start]:
+                    self._refuse_damage(rows[block])
+                    lengths[block] = _lengths(bits * _SCALE)
+                np.matmul(scaled, bits.T, out=products[:, block])
+            products /= lengths
+            yield first, products
             release_pages(self._rows)
 
-    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Some rows [r, D]."""
+    def take(self, rows: NDArray[np.int64], first: int = 0) -> NDArray[np.float32]:
+        """Some rows [r, D], whose numbers are counted from `first`."""
         self._check_length()
         wide = np.empty((len(rows), self._rows.shape[1]), np.float32)
-        for first in range(0, len(rows), _TAKEN):
-            if first:  # the system maps some pages around each one that is read
+        for start in range(0, len(rows), _TAKEN):
+            if start:  # the system maps some pages around each one that is read
                 release_pages(self._rows)
-            stored = self._rows[rows[first : first + _TAKEN]]
-            self._normalized(stored, wide[first : first + len(stored)])
+            stored = self._rows[first + rows[start : start + _TAKEN]]
+            self._normalized(stored, wide[start : start + len(stored)])
         return wide
 
     def stored(self, row: int) -> NDArray[np.float16]:
@@ -70,24 +89,38 @@ class Float16Rows:
         if self._map.size() < len(self._map):
             raise DataError(f"{self._file}: was cut while it was open; replace an index as a whole folder")
 
-    def _normalized(self, stored: NDArray[np.float16], wide: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _refuse_damage(self, stored: NDArray[np.float16]) -> None:
         if np.bitwise_or.reduce(stored.view(np.uint16), axis=None) & _TWO:
             raise DataError(f"{self._file}: damaged (a vector is not of length 1); build the index again")
+
+    def _normalized(self, stored: NDArray[np.float16], wide: NDArray[np.float32]) -> None:
+        self._refuse_damage(stored)
         widen(stored, wide)
-        wide /= np.maximum(np.sqrt(np.einsum("nd,nd->n", wide, wide)), _TINY)[:, None]  # undo the rounding of float16
-        return wide
+        wide /= _lengths(wide)[:, None]  # undo the rounding of float16
+
+
+def _lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The lengths of rows [n, D], none of them 0."""
+    lengths: NDArray[np.float32] = np.maximum(np.sqrt(np.einsum("nd,nd->n", rows, rows)), _TINY)
+    return lengths
 
 
 def widen(halves: NDArray[np.float16], out: NDArray[np.float32]) -> None:
-    """Convert finite float16 numbers to float32, exactly; three times as fast as NumPy.
+    """Convert finite float16 numbers to float32, exactly; three times as fast as NumPy."""
+    np.multiply(_shift(halves, out), _SCALE, out=out)
 
-    A float16 shifted left by 13 bits is a float32, but for its sign and for its exponent, which is 112 too small.
+
+def _shift(halves: NDArray[np.float16], out: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Finite float16 numbers divided by 2^112, in the first rows of `out`: the bits of a float16, shifted by 13.
+
+    The sign stays where it is, and the exponent is 112 too small.
     """
-    bits = out.view(np.int32)
+    small = out[: len(halves)]
+    bits = small.view(np.int32)
     np.copyto(bits, halves.view(np.int16))  # fills the upper half with copies of the sign; one of them stays
     np.left_shift(bits, 13, out=bits)
     np.bitwise_and(bits, _NOT_COPIES, out=bits)
-    np.multiply(out, np.float32(2.0**112), out=out)
+    return small
 
 
 def check_length(file: Path, expected: int) -> None:

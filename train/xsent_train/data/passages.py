@@ -4,7 +4,7 @@ One query per line, UTF-8, tab-separated, no header: source, group, kind, langua
 source and group have the same content in several languages, so a query in one language has an answer in each of them.
 
 A step has blocks of queries from one source, in one or two languages. Among the answers, both languages are equally
-frequent, whichever one a query is in. So the language is no clue to the answer, and what the answer has to be
+frequent, whichever one a query is in. So the language does not give the answer away, and what the answer has to be
 distinguished from are the other passages of the block, including some neighbours.
 """
 

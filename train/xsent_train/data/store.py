@@ -64,7 +64,7 @@ class Store:
         pairs = {int(self.cell_starts[-1]), len(self._rows), len(self.group), len(self._ends) // 2}
         pairs |= {len(self.score)} if self.score is not None else set()
         if len(pairs) > 1 or tokens != len(self._ids):
-            raise DataError(f"{path}: its files disagree about their sizes; {remedy}")
+            raise DataError(f"{path}: its files have inconsistent sizes; {remedy}")
 
     @classmethod
     def open_or_build(
