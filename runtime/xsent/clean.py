@@ -3,7 +3,9 @@
 import html
 import quopri
 import re
-from contextlib import suppress
+
+from xsent.greetings import strip_greetings
+from xsent.mojibake import mend
 
 # Characters that control layout only: Unicode's category Cf without its visible characters (signs around numbers in
 # Arabic, Syriac, Kaithi and hieroglyphs), U+034F and the selectors of rare variants. The selectors after emoji
@@ -18,12 +20,7 @@ _FORMAT = re.compile(FORMAT)
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _QUOTED_PRINTABLE = re.compile(r"=[89A-F][0-9A-F]|=3D|=20|=\r?\n")
-# Characters of Windows-1252 and their bytes, 0x80 to 0x9f.
-_WESTERN = {ord(sign): byte for byte in range(0x80, 0xA0) if (sign := bytes([byte]).decode("cp1252", "ignore"))}
-# Pairs of characters that appear where the first two bytes of a UTF-8 character were read as one character each.
-_MISREAD = re.compile(
-    "[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]"
-)
+_JOINING = "und|oder|bzw|and|or|et|ou|y|o|e|en|of|и|или"
 _BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
 _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>", re.I)
 _COMMENT = re.compile("<!--.*?-->", re.S)
@@ -31,23 +28,36 @@ _ENTITY = re.compile("&#[0-9]{100,};?")  # not a character; Python rejects numbe
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
-_HYPHEN = re.compile(r"(\w)-[ \t]*\r?\n[ \t]*(?=[^\W\d_])")
+# A word cut at the end of a line; "Ein-\nund Ausgang", "Nord-\nSüd" and "1990-\n2000" keep their hyphens.
+_BROKEN = r"[ \t]*\r?\n[ \t]*"
+_HYPHEN = re.compile(rf"(?<=[^\W\d_])[-\xad\u2010]{_BROKEN}(?=[^\W\d_])(?![A-ZÀ-ÖØ-ÞЁА-Я]|(?:{_JOINING})\b)")
+_COMPOUND = re.compile(rf"(?<=\w)[-\u2010]{_BROKEN}(?=[A-ZÀ-ÖØ-ÞЁА-Я\d])")
+# The handle of an account, also of one at another server, but not "@babel/core".
+_HANDLE = re.compile(r"(?:\bRT )?(?<![\w@/.])@\w++(?:[.-]\w++)*+(?:@\w++(?:[.-]\w++)*+)?(?![\w/])[ \t]?")
 _LETTERS = re.compile(r"([^\W\d_])\1{3,}")
 _PUNCTUATION = re.compile(r"([!?.,…])[!?.…]+")
 _EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\ufe0f]")
 _QUOTES = str.maketrans("‘’‚‛“”„‟–—", "''''\"\"\"\"--")
-_TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d\d:?\d\d)?"
+# A time stamp is removed as a whole, with its weekday, zone and brackets, or not at all.
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+_WEEKDAY = r"(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}|Mo|Di|Mi|Do|Fr|Sa|So)[.,]{0,2}\s{1,2})?"
 _DATE = (
-    r"(?:\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d\d(?:\d\d)?"
-    r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d)"
+    r"(?:\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d\d(?:\d\d)?|\d{8}(?=T)|\d{4}年\d\d?月\d\d?日"
+    rf"|{_MONTH}\s\d\d?,?\s\d{{4}}|\d\d?[ /-]{_MONTH}[ /-]\d{{4}})"
 )
+_CLOCK = (
+    r"\d\d?:\d\d(?::\d\d)?(?:[.,:]\d+)?(?:[ \xa0\u202f]?[AaPp]\.?[Mm]\b\.?)?"
+    r"(?:\s?(?:Z|UTC|GMT|CES?T|ES?T|[EP][SD]T|MSK|BST|JST|Uhr)\b)?(?:\s?[+-]\d\d:?\d\d\b)?"
+)
+_TIME = rf"(?:{_CLOCK}(?:\s?(?:-->|[-–])\s?{_CLOCK})?|\d{{6}}Z?)"
+_LOGGED = rf"{_MONTH}\s{{1,2}}\d\d?\s{_CLOCK}(?:\s\d{{4}}\b)?"  # the year, if any, comes last
+_WHEN = rf"{_WEEKDAY}(?:{_DATE}(?:T|:|,?\s+){_TIME}|{_LOGGED})"
+_STAMP = rf"(?:\[(?:{_WHEN}|{_TIME})\]|\({_WHEN}\)|{_WHEN}(?![:.,+-]?\d|\w))"
 _LEVEL = r"(?:\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?:?\s+)?"
-# Prefixes of a sentence, removed repeatedly: date and time with a log level or the name in a chat, markers of quotes,
-# headings and lists, checkboxes, line numbers.
-_HEAD = re.compile(
-    rf"\s*(?:\[?{_DATE},?[T ]\s*{_TIME}\]?\s*{_LEVEL}(?:-?\s*[^\W\d][\w .]{{0,30}}:\s)?|\[{_TIME}\]\s*"
-    r"|[>|]\s?|#{1,6}\s+|[-*+•]\s+|\[[ xX]\]\s+|\d+[:)]\s+)"
-)
+_NAME = r"(?:-?\s*(?:~\s?)?(?:[^\W\d][\w .'-]{0,30}|\+\d[\d ()-]{6,20}):\s)?"
+# Prefixes of a sentence, removed repeatedly: time stamp with a log level or the name in a chat, markers of quotes,
+# headings and lists, checkboxes, line numbers, what followed a handle.
+_HEAD = re.compile(rf"\s*(?:{_STAMP}\s*{_LEVEL}{_NAME}|[>|]\s?|#{{1,6}}\s+|[-*+•]\s+|\[[ xX]\]\s+|\d+[:)]\s+|[:,]\s+)")
 
 
 def remove_format(text: str) -> str:
@@ -65,9 +75,10 @@ def without_markup(text: str) -> str:
 def clean_text(text: str) -> str:
     """Strip e-mail, chat, log, OCR and export noise from a text; a text that is only noise is returned unchanged.
 
-    Repaired: quoted-printable, entities, mojibake (UTF-8 read as another encoding), words hyphenated at line ends,
-    repeated letters and punctuation. Removed: tags, terminal colours, control characters, Markdown, quote markers,
-    URLs, emoji, quotation marks around the text; timestamps, names, log levels and line numbers before it.
+    Repaired: quoted-printable, entities, mojibake (see `xsent.mojibake.mend`), words hyphenated at line ends, repeated
+    letters and punctuation. Removed: tags, terminal colours, control characters, Markdown, quote markers, URLs, handles
+    such as @anna, emoji, quotation marks around the text; time stamps, names, log levels and line numbers before it;
+    greetings and sign-offs in the nine languages of the built-in model.
     """
     cleaned = _without_comments(_repaired(text))
     for pattern, replacement in (
@@ -76,18 +87,21 @@ def clean_text(text: str) -> str:
         (_LINK, r"\1"),
         (_ADDRESS, ""),
         (_MARKS, ""),
-        (_HYPHEN, r"\1"),
+        (_HYPHEN, ""),
+        (_COMPOUND, "-"),
+        (_HANDLE, ""),
         (_LETTERS, r"\1"),
         (_PUNCTUATION, r"\1"),
         (_EMOJI, ""),
         (_ENTITY, "\ufffd"),
     ):
         cleaned = pattern.sub(replacement, cleaned)
-    cleaned = html.unescape(cleaned).translate(_QUOTES)
+    cleaned = remove_format(mend(html.unescape(cleaned))).translate(_QUOTES)
     start = 0
     while head := _HEAD.match(cleaned, start):
         start = head.end()
     cleaned = cleaned[start:].strip()
+    cleaned = strip_greetings(cleaned) or cleaned
     if len(cleaned) > 2 and cleaned[0] == cleaned[-1] == '"':
         cleaned = cleaned[1:-1].strip()
     return cleaned if any(map(str.isalnum, cleaned)) else text
@@ -102,11 +116,7 @@ def _repaired(text: str) -> str:
             text = encoded.decode()
         except UnicodeDecodeError:
             text = encoded.decode("cp1252", errors="replace")
-    if _MISREAD.search(text):
-        with suppress(UnicodeError):  # not all of it was misread
-            # The bytes of these characters in Windows-1252, or in Latin-1 where Windows-1252 has none.
-            text = text.translate(_WESTERN).encode("latin-1").decode()
-    return _CONTROL.sub("", text)
+    return _CONTROL.sub("", mend(text))
 
 
 def _without_comments(text: str) -> str:

@@ -21,7 +21,9 @@ SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "
 _NOTHING = re.compile(r"(?i:n\s?/\s?a\.?|n\.\s?a\.?|null|\(null\)|#n/?a|#nv)|#[A-Z/0]+[!?]|NaN|nan|NA|None|\\N")
 
 # Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
-_SCRIPTS = "\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
+# A word may be in either kind of kana.
+_HIRAGANA = {sign: sign - 0x60 for sign in (*range(0x30A1, 0x30F7), 0x30FD, 0x30FE)}
+_SCRIPTS = "\u3041-\u309fー", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
 _LETTER = f"[^\\W_{''.join(_SCRIPTS)}]"
 _WORD = f"{_LETTER}++(?:[\u0300-\u036f]+{_LETTER}*+)*+"  # possessive: a long word takes no memory
 _WHOLE = ("iban", "date", "time", "phone", "amount")  # numbers that a query has as one word
@@ -37,8 +39,9 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
     """The search keys of every word of a text; two words are equal if they share a key.
 
     A key has no case, accents or compatibility forms, and ss for ß. A word with an umlaut has two keys: "Müller" is
-    found as "muller" and as "mueller", but "neue" is not "neü". Dates, times, phone numbers, IBANs and large amounts
-    have the keys of their normal forms (`xsent.numbers`): "48,210" is found as "48210".
+    found as "muller" and as "mueller", but "neue" is not "neü". Katakana have the keys of hiragana: "りんご" finds
+    "リンゴ". Dates, times, phone numbers, IBANs and large amounts have the keys of their normal forms
+    (`xsent.numbers`): "48,210" is found as "48210".
     """
     plain = folded(text)
     end = 0
@@ -55,6 +58,7 @@ def _written_keys(plain: str, start: int, end: int) -> Iterator[tuple[str, ...]]
     for found in _RUN.finditer(plain, start, end):
         word = found[0]
         if found.lastindex:
+            word = word.translate(_HIRAGANA)
             yield from ((word[place : place + 2],) for place in range(len(word) - 1 or 1))
         elif word.isascii():
             yield (word,)

@@ -64,6 +64,7 @@ TYPED = [
     "Die Strasse in Köln",
     "the cat of 1999, Sato",
     "Где мой велосипед?",
+    "らーめんとﾗｰﾒﾝ、ラーメン。ヽヾ ヵヶ ヷ ーヴ",
 ]
 DIGITS = [  # numbers in all notations, and beside what is none
     "0170 1234567, +49 (0)170/123 45 67, 0049 170 1234567. (555) 123-4567; 1-555-123-4567; 8 (495) 123-45-67",

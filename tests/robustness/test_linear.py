@@ -148,6 +148,12 @@ NOISE = [
         "=3D", "=", "=\n", "= ", "Ã©", "\x1b[", "\x1b[1", "\x1b]", "\x1b[1m", "\x1b]a\x07", "\0", " ", "\t", middle="x"
     ),
     *marks("1", "0", start="&#"),
+    *marks("Ã", "Ã©", "Ã©Ã", "Ð¿", "‚±", "縺", "ä", "ä ", "¸", "£,", "â€", "Ã ", "Â ", "fь", "é\xa0»", middle="x"),
+    *marks("@a", "@a ", "@a-", "RT @", "@", "Hi", "Hi ", "Hi A, ", "Dear A ", "A ", "Mr. ", "様", middle="x"),
+    *marks("Danke", "Danke, ", "Danke! ", "Best regards ", "Best regards\n", "A\n", "Sent from ", "à vous", middle="x"),
+    *marks("! ", "!", ",", "veuillez agréer ", "よろしくお願い", "以上", "、", start="x", middle="x"),
+    Repeated("!", "Danke", "x"),
+    Repeated(" ", "Danke!", "x"),
     Repeated("<!--", end="-->"),
     Repeated("2024-05-01 10:00" + " " * 99, middle="x", every=10),
 ]

@@ -10,6 +10,7 @@ from noises import KINDS
 
 from xsent import SentenceEncoder, UnknownTextWarning
 from xsent.clean import clean_text
+from xsent.mojibake import mend
 
 TEXT = "Wir haben gestern 3,5 Kilometer zurückgelegt, weil's schön war."
 # Kinds that change nothing, or are folded by every encoder.
@@ -42,6 +43,17 @@ def test_ordinary_text_stays() -> None:
         "Ça va? Ñandú, Œuvre, ÜÄÖ, São João",
         "Она сказала: да.",
         "昨日、駅でマリアに会いました。",
+        "WiFi-сеть iPhone",
+        "2024-05-01 war kalt",
+        "10:00:00:123 came first",
+        "npm i @babel/core, an a@b.de, 5 @ 3 €",
+        "Liebe ist schön, sagt er.",
+        "Mein Fernseher ist ein LG TV",
+        "My wife sends her best regards to you",
+        "Beste Qualität, kleiner Preis",
+        "Madame Bovary, roman de Flaubert",
+        "Which hotel is the Best Western",
+        *("Best regards,\nAnn", "Danke!", "Gesendet von meinem iPhone"),  # nothing else is in it
         *("", " ", "12", "...", "<b>", "https://example.org", "😀", "> >"),  # nothing else is in it
     ]:
         assert clean_text(text) == text
@@ -53,6 +65,101 @@ def test_odd_marks_do_no_harm() -> None:
     assert clean_text(f"It rains &#{'0' * 50}65; here.") == "It rains A here."
     assert clean_text("> " * 9999 + "It rains.") == "It rains."
     assert clean_text("cafÃ© â€“ Å“uvre \u00c5\u2019") == "café - œuvre Œ"
+
+
+@pytest.mark.parametrize(
+    ("broken", "right"),
+    [
+        ("SchlÃ¼ssel und Tür", "Schlüssel und Tür"),  # a piece is mended by itself
+        ("La rÃ©union Ã  dix heures, giÃ  voilÃ  tout", "La réunion à dix heures, già voilà tout"),
+        ("10Â 000 â‚¬, 20Â°C", "10 000 €, 20°C"),
+        ("GRÃ–SSE, Ã–l, FRÃœH, Ã© bom", "GRÖSSE, Öl, FRÜH, é bom"),
+        ("CafÃƒÂ© am Platz", "Café am Platz"),  # twice
+        ("Schl&Atilde;&frac14;ssel", "Schlüssel"),
+        ("Don\x92t \x93go\x94", 'Don\'t "go"'),
+        ("æ—¥æœ¬ã\x81®çŒ«", "日本の猫"),
+        ("Schl√ºssel ‚Äì caf√©", "Schlüssel - café"),
+        ("Schl├╝ssel, caf├⌐", "Schlüssel, café"),
+        ("Schl├╝ssel, caf├®", "Schlüssel, café"),
+        ("SchlГјssel вЂ“ cafГ©, ГЁ", "Schlüssel - café, è"),
+        ("Viele GrÃ¼ÃŸe", "Viele Grüße"),  # nothing else is in it
+        ("РџРѕРµР·Рґ РѕРїР°Р·РґС‹РІР°РµС‚.", "Поезд опаздывает."),
+        ("Ïîåçä îïàçäûâàåò.", "Поезд опаздывает."),
+        ("ðÏÅÚÄ ÏÐÁÚÄÙ×ÁÅÔ.", "Поезд опаздывает."),
+        ("Die Schlьssel fьr die Tьr", "Die Schlüssel für die Tür"),
+        ("‚±‚ñ‚É‚¿‚Í", "こんにちは"),
+        ("¤³¤ó¤Ë¤Á¤Ï", "こんにちは"),
+        ("縺薙ｓ縺ｫ縺｡縺ｯ", "こんにちは"),
+    ],
+)
+def test_broken_encodings_are_mended(broken: str, right: str) -> None:
+    assert clean_text(broken) == right
+
+
+def test_right_text_is_not_mended() -> None:
+    for text in [
+        "« L'été\xa0», c'est à\xa0«Paris» — É…",
+        "ÂME, SÃO PAULO, AMANHÃ”, IRMÃ… und „Ä“",
+        "äöüß ÄÖÜ éèêë àâ ùûüÿ ç",
+        "«СССР» и «МиГ»… Её рёбра, Гёте",
+        "Estа universidade",  # one letter is Cyrillic
+    ]:
+        assert mend(text) == text
+
+
+STAMPS = [
+    *("2024-05-01T10:00:00.123456+00:00", "[2024-05-01 10:00:00 +0200]", "[01/May/2024:10:00:00 +0200]"),
+    *("May  1 10:00:00 2024", "Wed May  1 10:00:00 CEST 2024", "Mon, 1 May 2024 10:00:00 +0200", "20240501T100000Z"),
+    *("[12/05/24, 10:00:15\u202fPM] Anna:", "\u200e[12.05.24, 10:00:15] Anna:", "12.05.24, 10:00 - +49 170 1234567:"),
+    *("1.5.2024 10:00 Uhr", "2024-05-01 10:00 - 11:00", "2024年5月1日 10:00", "[00:00.000 --> 00:04.500]"),
+    *("2024-05-01 10:00:00,123 UTC INFO", "[10:32 AM] Anna:", "@anna", "@anna @ben:", "RT @anna@example.org:"),
+]
+
+
+@pytest.mark.parametrize("stamp", STAMPS)
+def test_a_stamp_or_a_handle_goes_as_a_whole(stamp: str) -> None:
+    assert clean_text(f"{stamp} {TEXT}") == TEXT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello, {} Kind regards, Ann",
+        "Dear Mr. Smith,\n{}\nBest regards,\nJohn Smith\nSales Manager\n+1 555 1234",
+        "Bonjour à tous, {} Cordialement",
+        "Madame, Monsieur, {} Veuillez agréer, Madame, l'expression de mes salutations distinguées.",
+        "Sehr geehrter Herr Dr. Müller,\n\n{}\n\nMit freundlichen Grüßen\nAnna",
+        "{} Viele Grüße aus Berlin, Anna",
+        "{} Mit freundlichen Grüßen Anna Schmidt",
+        "Liebe Anna, {} VG",
+        "Estimado señor García: {} Un saludo, María",
+        "Gentile signora Rossi, {} Distinti saluti",
+        "Prezado senhor, {} Atenciosamente, João",
+        "Geachte heer De Vries, {} Met vriendelijke groet, Piet",
+        "Здравствуйте, Иван! {} С уважением, Анна",
+        "田中様\nいつもお世話になっております。{}何卒よろしくお願いいたします。",
+        *("{}\nGesendet von meinem iPhone", "{} Sent from my iPhone", "{} Envoyé de mon iPhone", "{}\niPhoneから送信"),
+        *(
+            "{} Enviado desde mi iPhone",
+            "{} Inviato da iPhone",
+            "{} Verzonden vanaf mijn iPhone",
+            "{} Отправлено с iPhone",
+        ),
+        *("{} Отправлено с iPhone", "{} Thanks!", "Hey @bob, {}"),
+    ],
+)
+def test_greetings_and_sign_offs_are_taken_off(text: str) -> None:
+    assert clean_text(text.format(TEXT)) == TEXT
+
+
+def test_what_is_below_a_signature_stays() -> None:
+    assert clean_text(f"{TEXT}\nCheers,\nBob\nPS: the key is here.") == f"{TEXT}\nPS: the key is here."
+    assert clean_text(f"Thanks\n{TEXT}") == TEXT
+
+
+def test_words_cut_at_line_ends() -> None:
+    assert clean_text("Aus-\ngangstür, Nord-\nSüd-Fenster, 1990-\r\n2000") == "Ausgangstür, Nord-Süd-Fenster, 1990-2000"
+    assert clean_text("Ein-\nund Aus\u00ad\ngang, Bal\u2010\nkon") == "Ein-\nund Ausgang, Balkon"
 
 
 def test_an_index_remembers_that_its_texts_are_clean(run: Runner, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELE
 NOT_OURS = r"\.db: damaged \(it does not have the tables of an index\)"
 SQL = {
     "PRAGMA user_version = 9": "version 9, this xsent reads 8; upgrade xsent",
-    "PRAGMA user_version = 3": "version 3, this xsent reads 8; build the index again",
+    "PRAGMA user_version = 3": "version 3, this xsent reads 8; build the index again with --force",
     "DROP TABLE words_data": NOT_OURS,
     "DROP TABLE words": NOT_OURS,
     "DROP TABLE passages": NOT_OURS,

@@ -42,6 +42,12 @@ def test_spellings_of_a_word_are_equal_and_other_words_are_not() -> None:
     for text, query in [*TEXTS.items()][1:]:
         for written in (query, query.upper(), unicodedata.normalize("NFD", query)):
             assert all(not keys(text).isdisjoint(word) for word in word_keys(written)), (text, written)
+    for one, other in (
+        ("リンゴは", "りんご"),
+        ("らーめん", "ラーメン"),
+        ("ｷｭｳﾘ", "きゅうり"),
+    ):
+        assert {*word_keys(one)} >= {*word_keys(other)} and joined_keys(other)
     for one, other in (("neue", "neu"), ("boek", "bok"), ("мой", "мои"), ("ガキ", "カキ"), ("poet", "pot")):
         assert keys(one).isdisjoint(keys(other))
     assert joined_keys("Müller, Straße 7 -- 🙂 _") == "muller mueller strasse 7"

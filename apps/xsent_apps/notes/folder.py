@@ -158,4 +158,5 @@ def _advise_force(*errors: type[XsentError]) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        raise type(error)(f"{error}; --force rebuilds it") from None
+        advice = "" if "--force" in str(error) else "; --force rebuilds it"
+        raise type(error)(f"{error}{advice}") from None

@@ -50,7 +50,7 @@ CleanOption = Annotated[
     typer.Option(
         "--clean",
         help="Strip email, chat, log and OCR noise before encoding: quote markers, timestamps, tags, Markdown, URLs, "
-        "emoji and mojibake.",
+        "handles, greetings, sign-offs, emoji and mojibake.",
     ),
 ]
 # The options of commands whose results are rows: what is read (ColumnOption or PairColumnsOption, IdOption), and what

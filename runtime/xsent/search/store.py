@@ -209,7 +209,7 @@ class IndexDatabase:
         if not is_index:
             raise self.damaged("it does not have the tables of an index")
         if version != VERSION:
-            advice = "build the index again" if version < VERSION else "upgrade xsent"
+            advice = "build the index again with --force" if version < VERSION else "upgrade xsent"
             raise DataError(f"{self.path}: an index of version {version}, this xsent reads {VERSION}; {advice}")
 
     def state(self) -> IndexState:

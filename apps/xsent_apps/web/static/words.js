@@ -11,8 +11,9 @@ const ACCENTS = /(?<!и)[\u0300-\u036f]/g;
 const LETTERS = { æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ı: "i" };
 const SPELLED = { ä: "ae", ö: "oe", ü: "ue", ø: "oe", å: "aa" }; // as people type them without the key
 
-// Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
-const SCRIPTS = ["\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}々"];
+// Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters. Words may be in either kana.
+const KATAKANA = /[\u30a1-\u30f6\u30fd\u30fe]/g;
+const SCRIPTS = ["\u3041-\u309fー", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}々"];
 const ALL = SCRIPTS.join("");
 const WRITTEN = new RegExp(`[\\p{L}\\p{N}${ALL}][\\p{L}\\p{N}${ALL}\u0300-\u036f]*`, "gu"); // words of all scripts
 const LETTER = `(?![${ALL}])[\\p{L}\\p{N}]`;
@@ -58,7 +59,7 @@ function* writtenKeys(folded) {
 
 function* keysOf(word) {
   if (!STARTS_IN_SCRIPT.test(word)) return yield [...new Set([word, translate(word, SPELLED)].map(withoutAccents))];
-  const signs = [...word];
+  const signs = [...word.replace(KATAKANA, (sign) => String.fromCharCode(sign.charCodeAt(0) - 0x60))];
   for (let at = 0; at < (signs.length - 1 || 1); at++) yield [signs.slice(at, at + 2).join("")];
 }
 

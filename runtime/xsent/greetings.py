@@ -1,0 +1,115 @@
+"""Greetings and sign-offs of mails, in the nine languages of the built-in model."""
+
+import re
+
+_MOST_OPENINGS = 3  # "Hello Anna! Good morning,"
+
+_TITLES = (
+    "all|everyone|everybody|there|team|both|again|folks|guys|sirs?|madam|or|and|to|"
+    "und|alle|zusammen|allerseits|miteinander|an|et|à|tous|toutes|tout|le|monde|madame|monsieur|mesdames|messieurs|"
+    "y|a|todos|todas|equipo|señor(?:es|a|as)?|amig[oa]s?|e|tutti|tutte|signor[aei]?|collegh[ie]|ragazzi|dott(?:or)?|"
+    "pessoal|senhor(?:es|a|as)?|en|allemaal|iedereen|heer|mevrouw|meneer|collega's|de|van|der|von|и|всем|коллеги|друзья"
+)
+# Names and titles: words with a capital letter, or of this list; with a period, such as "Dr.".
+_NAMES = rf"(?:\s(?:(?-i:[A-ZÀ-ÞЁА-Я])[\w'’.-]{{0,30}}|(?:{_TITLES})(?![\w]))){{0,5}}"
+_SOMEBODY = _NAMES.replace("{0,5}", "{1,5}")
+_SIGNER = f"(?:{_NAMES.replace('{0,5}', '{0,8}')},?){{0,2}}"
+_HELLOS = (
+    "hello|hi|hey|good (?:morning|afternoon|evening|day)|greetings|to whom it may concern|"
+    "bonjour|bonsoir|salut|coucou|(?:mesdames,? (?:et )?)?messieurs|madame,? (?:ou )?monsieur|"
+    "hallo|moin(?: moin)?|servus|grüß (?:gott|dich|euch)|guten (?:tag|morgen|abend)|sehr geehrte[rs]?|"
+    "hola|buen(?:os|as) (?:días|tardes|noches)|buen día|estimad[oa]s?|ciao|salve|buongiorno|buonasera|"
+    "gentil(?:e|i|issim[oaie])|egregi[oa]?|spettabile|olá|oi|bom dia|boa (?:tarde|noite)|prezad[oa]s?|"
+    "hoi|goede(?:morgen|middag|navond|ndag)|geachte|здравствуйте|здравствуй|привет|добрый (?:день|вечер)|доброе утро|"
+    "уважаем(?:ый|ая|ые|ое)"
+)
+# Words that are greetings only before a name.
+_DEARS = "dear|ch[eè]re?s?|liebe[rs]?|querid[oa]s?|car[oaie]|дорог(?:ой|ая|ие)"
+_ADDRESSED = "beste|lieve|dag|werte[rs]?|madame|monsieur|господин|госпожа|господа"  # and at the end of their line
+_JAPANESE_HELLOS = (
+    "(?:いつも)?(?:大変)?お世話になって(?:い|お)?ります|お疲れ(?:様|さま)(?:です|でございます)|(?:はじ|初)めまして|"
+    "こんにち[はわ]|こんばん[はわ]|おはようございます|拝啓"
+)
+_OPENING = re.compile(
+    rf"\s*(?:(?:(?:{_HELLOS})(?:,{_SOMEBODY}(?=\s?[!.:])|{_NAMES})|(?:{_DEARS}){_SOMEBODY})"
+    r"\s?(?:[,;:!.…]+(?=\s|$)|[ \t]*(?=\n)|[-–—](?=\s))"
+    rf"|(?:{_ADDRESSED}){_SOMEBODY}\s?[,:!.]?[ \t]*(?=\n)|(?:{_JAPANESE_HELLOS})(?:[。、！!]+|(?=\s|$))"
+    r"|\S{1,20}(?:様|さん|殿|御中|各位|先生)[、,]?[ \t]*(?=\n))\s*",
+    re.I,
+)
+
+# They end a line, also without punctuation before them.
+_WISHES = (
+    "(?:with )?(?:kind(?:est)?|best|warm(?:est)?|many) (?:regards|wishes)|(?:avec )?(?:mes |nos )?"
+    "(?:meilleures|sincères) salutations|salutations (?:distinguées|cordiales)|cordiales salutations|"
+    "(?:mit )?(?:freundliche[nm]?|beste[nm]?|herzliche[nm]?|liebe[nm]?|viele[n]?|schöne[nm]?) (?:gr(?:ü|ue)(?:ß|ss)en?|"
+    "gru(?:ß|ss))(?: aus)?|(?:cordiali|distinti|migliori|tanti) saluti|(?:com os )?(?:melhores|cordiais) cumprimentos|"
+    "(?:met )?(?:vriendelijke|hartelijke) groet(?:en)?|с (?:уважением|наилучшими пожеланиями)"
+)
+# They end a sentence's line.
+_REGARDS = (
+    "regards|(?:yours |very )?(?:sincerely|faithfully|truly|respectfully)(?: yours)?|all the best|best|cheers|"
+    "take care|"
+    "(?:many )?thanks(?: (?:so much|a lot|again|in advance|and (?:kind |best )?regards))?|"
+    "thank you(?: (?:so much|very much|in advance))?|"
+    "(?:i )?look(?:ing)? forward to (?:hearing from you|your (?:reply|answer|response))(?: soon)?|"
+    "(?:bien |très )?(?:cordialement|amicalement)|(?:bien )?à (?:vous|toi)|sincèrement|respectueusement|"
+    "(?:veuillez (?:agréer|recevoir|croire)|je vous prie (?:d['’]agréer|de recevoir))[^.!?\n]{0,120}|"
+    "merci(?: beaucoup| d['’]avance| par avance)?|bonne (?:journée|soirée)|bises|bisous|à bientôt|cdlt|cdt|"
+    "(?:schöne[nr]? )?(?:grüße|grüsse|gru(?:ß|ss))|mfg|hochachtungsvoll|danke(?: schön| sehr| im voraus)?|"
+    "(?:vielen|besten|herzlichen) dank(?: im voraus)?|bis bald|schönen (?:tag|abend)(?: noch)?|schönes wochenende|"
+    "(?:un )?(?:cordial|atento|afectuoso) saludo|(?:un )?saludos?(?: cordiales)?|atentamente|"
+    "(?:muchas )?gracias(?: de antemano| por adelantado)?|un abrazo|abrazos|quedo a la espera(?: de su respuesta)?|"
+    "saluti|cordialmente|(?:mille )?grazie(?: mille| in anticipo)?|a presto|buona (?:giornata|serata)|un abbraccio|"
+    "in attesa di un (?:suo |vostro )?(?:cortese )?riscontro|"
+    "cumprimentos|atenciosamente|(?:muito )?obrigad[oa](?: desde já)?|desde já agradeço|(?:um )?abraços?|saudações|"
+    "groet(?:en|jes)?|hoogachtend|mvg|(?:alvast )?bedankt|(?:bij voorbaat|hartelijk) dank|fijne (?:dag|avond)|"
+    "(?:большое |заранее )?спасибо(?: большое| заранее)?|(?:заранее )?благодарю(?: вас| за внимание)?|"
+    "всего (?:доброго|хорошего)|хорошего дня|до свидания|(?-i:LG|VG|BR|KR)"
+)
+_JAPANESE_REGARDS = (
+    "(?:以上、?)?(?:何卒|どうぞ|今後とも|引き続き|、){0,4}(?:宜|よろ)しくお(?:願|ねが)い[^。！!\n]{0,9}|敬具|草々|"
+    "(?:どうも)?ありがとうござい(?:ます|ました)|失礼(?:いた|致)?します|お返事お待ちして(?:い|お)ります"
+)
+_DEVICE = (
+    "(?:sent|gesendet|envoyé|enviad[oa]|inviat[oa]|verzonden|verstuurd|отправлено) "
+    "(?:from|with|via|von|vom|aus|mit|de(?:puis)?|desde|d[aoe]l?|a partir d[eo]|vanaf|met|с|из)|"
+    "get outlook for|von meinem|diese nachricht wurde von"
+)
+_SENT = rf"(?:{_DEVICE})(?: \S{{1,30}}){{1,8}}|(?:iPhone|iPad|Android)から送信"
+_SIGNED = re.compile(
+    rf"(?:(?:^|(?<=[.!?…,;:)。！？、])\s*+)(?:(?:{_WISHES}|{_REGARDS})(?!\w)[,.!…]*+{_SIGNER}|{_JAPANESE_REGARDS}|{_SENT})"
+    rf"|(?<=\s)(?-i:(?=[A-ZÀ-ÞЁА-Я]))(?:{_WISHES})(?!\w)[,.!…]*+{_SIGNER})[\s,.!。！]*+$",
+    re.I,
+)
+# A word in the lines below a sign-off: of a name, a place, a number or an address.
+_SIGNATURE = re.compile(
+    r"[A-ZÀ-ÞЁА-Я].*|\S*[\d.@]\S*|[\W_]+|(?:de|da|di|du|la|le|von|van|der|den|zu|and|of|und|et|e|y),?"
+)
+_MOST_SIGNATURE = 8  # words in one of these lines
+
+
+def strip_greetings(text: str) -> str:
+    """A text without greetings at its start, and without sign-offs, names and "Sent from my phone" that end a line."""
+    start = 0
+    for _ in range(_MOST_OPENINGS):
+        if not (opening := _OPENING.match(text, start)):
+            break
+        start = opening.end()
+    kept = list[str]()
+    signed = False  # below a sign-off
+    for line in text[start:].split("\n"):
+        if signed and _is_signature(line):
+            continue
+        if found := _SIGNED.search(line):
+            line = line[: found.start()]
+        signed = bool(found)
+        if line.strip() or not signed:
+            kept.append(line)
+    return "\n".join(kept).strip()
+
+
+def _is_signature(line: str) -> bool:
+    """Whether a line below a sign-off may be part of the signature."""
+    words = line.split()
+    return len(words) <= _MOST_SIGNATURE and all(map(_SIGNATURE.fullmatch, words))
