@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
@@ -38,9 +39,9 @@ def test_the_page_reads_markdown_as_notes_do(tmp_path: Path) -> None:
         assert _bare((one["context"], one["text"]) for one in here) == _bare(there), name
 
 
-def _bare(passages: object) -> list[tuple[str, str]]:
+def _bare(passages: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """The contexts in their order, each with the letters of its passages: the page shows no marks of Markdown."""
-    plain = [(_shown(context), _shown(text)) for context, text in passages]  # type: ignore[attr-defined]
+    plain = [(_shown(context), _shown(text)) for context, text in passages]
     return [(context, "".join(text for _, text in group)) for context, group in groupby(plain, key=lambda one: one[0])]
 
 

@@ -52,7 +52,8 @@ const emptyLines = (text) => text.replace(/[^\n]+/g, "");
 function frontMatter(text) {
   const [block, title] = TITLE_BLOCK.exec(text) ?? [];
   if (block) return [block, `title: ${title}`];
-  const found = FENCED.exec(text) ?? OBJECT.exec(text) ?? PROPERTIES.exec(text);
+  const object = OBJECT.exec(text); // or a text
+  const found = FENCED.exec(text) ?? (object && namesIn(object[2]).length ? object : PROPERTIES.exec(text));
   return found && FIRST_FIELD.test(found[2] ?? "") ? [found[0], found[2]] : ["", ""];
 }
 
@@ -67,8 +68,10 @@ function namesIn(front) {
   return front.split("\n").flatMap((line) => {
     const [, name, value] = FIELD.exec(line) ?? [];
     field = name?.toLowerCase() ?? (/^\[[\w.]+\]/.test(line) ? "" : field); // a table of TOML
-    const list = field === "title" ? [value ?? ""] : (value ?? line.trim().replace(/^-/, "")).replace(/[[\]]/g, "").split(",");
-    return NAMES.has(field) ? list.map((one) => one.replace(/^[\s"'#]+|[\s"'#]+$/g, "")) : [];
+    const listed = value ?? line.trim().replace(/^-/, "");
+    const list = field === "title" ? [listed] : listed.replace(/[[\]]/g, "").split(",");
+    const names = list.map((one) => one.replace(/^[\s"'#]+|[\s"'#]+$/g, ""));
+    return NAMES.has(field) ? names.filter((one) => !/^[>|][+-]?\d?$/.test(one)) : []; // a sign that lines follow
   });
 }
 
