@@ -84,7 +84,7 @@ ORG = """:PROPERTIES:
 #+STARTUP: overview
 
 The cot-
-tage.[fn:1]
+tage.[fn:1] @@comment:secret@@
 # secret
 * Tasks [1/3]
 ** TODO [#A] Call the plumber :phone:urgent:
@@ -92,6 +92,7 @@ DEADLINE: <2024-03-12 Tue> SCHEDULED: <2024-03-10 Sun +1w>
 :LOGBOOK:
 CLOCK: [2024-01-01 Mon 10:00]--[2024-01-01 Mon 11:00] =>  1:00
 :END:
+- State "WAIT" from "TODO" [2024-03-09 Sat]
 ** COMMENT secret
 secret
 *** secret
@@ -206,6 +207,6 @@ AOZORA_SHOWN: Shown = [("走れメロス 一 メロスは邪智暴虐の王を�
 
 PAGES: dict[str, str] = {  # their text, and they
     "会議は短槍です。": "<ruby>会議<rp>(</rp><rt>か</rt><rp>)</rp></ruby>は<ruby>短<rt>たん<rb>槍<rt>そ</ruby>です。",
-    "The termination of dams, payable.": "<p>The termi-\nnation of da&shy;\nms, <del>pay</del>able.<!-- secret -->",
+    "The termination of dams, payable.": "<p>The termi-\nnation of da&shy;<br>ms, <del>pay</del>able.<!-- secret -->",
     "A red car": f"<p>A <img alt='red car' src='data:image/png;base64,{BASE64}'> <i hidden><img alt=b src='data:'></i>",
 }

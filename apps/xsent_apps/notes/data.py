@@ -1,6 +1,7 @@
 """Leaves out data within a text, such as a picture in base64."""
 
 import re
+from collections.abc import Iterable
 
 # With more lines below it if it is wrapped.
 _ADDRESS = re.compile(
@@ -21,15 +22,18 @@ _RUN = re.compile(
 _MIXED = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 
 
-def without_data(text: str) -> str:
-    """A text without data; of a picture, the words that describe it stay. Lines keep their numbers."""
+def without_data(lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Numbered lines without data; of a picture, the words that describe it stay."""
+    lines = list(lines)
+    text = "\n".join(line for _, line in lines)
     if "data:" in text:
         text = _ADDRESS.sub(lambda found: _HERE + "\n" * found[0].count("\n"), text)
         text = _LINK.sub(r"\1", text)
         text = _DEFINITION.sub("", text)
         text = _TAG.sub(_words_of, text)
         text = _NAMELESS.sub("", text).replace(_HERE, "")
-    return _RUN.sub(_if_text, text)
+    rest = _RUN.sub(_if_text, text).split("\n")
+    return [(number, line) for (number, _), line in zip(lines, rest, strict=bool(lines))]
 
 
 def _words_of(picture: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 _COMPOUND = re.compile(r"\b(\w{1,40})-(?=(\w{1,40}))")
 _SURE = "\u00ad\u00ac"  # soft hyphen, and the sign that some scanners write: never part of a word
-_SIGNS = ("-", "\u2010", *_SURE)
+HYPHENS = ("-", "\u2010", *_SURE)
 _BEGINNING = re.compile(r"\w{1,40}$")
 _REST = re.compile(r"\s*([^\W_]\w{0,39})")
 # The rest of a word with its punctuation, and what follows up to the next word: a line that began with a number or a
@@ -46,7 +46,7 @@ class Hyphens:
 
     def _hyphen(self, line: str, following: str) -> str | None:
         """What joins the word that two lines share: nothing or its hyphen; None if they share no word."""
-        beginning = _BEGINNING.search(line[-41:-1]) if line.endswith(_SIGNS) else None
+        beginning = _BEGINNING.search(line[-41:-1]) if line.endswith(HYPHENS) else None
         rest = _REST.match(following) if beginning else None
         if beginning is None or rest is None or rest[1].casefold() in _AND:
             return None

@@ -2,7 +2,6 @@
 
 import re
 
-from xsent_apps.notes.data import without_data
 from xsent_apps.notes.front_matter import split_front_matter
 from xsent_apps.notes.furigana import without_furigana, without_ruby_tags
 from xsent_apps.notes.source import Source
@@ -51,7 +50,7 @@ _JOPLIN = re.compile(r"\n\nid: [0-9a-f]{32}\n(?:\w+:[^\n]*\n)*type_: \d+\s*\Z") 
 def read_markdown(text: str) -> Source:
     """A note in Markdown."""
     about, text, first = split_front_matter(text)
-    shown = _shown(_JOPLIN.sub("", without_data(text)))
+    shown = _shown(_JOPLIN.sub("", text))
     return Source(enumerate(shown.split("\n"), first), about)
 
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from xsent_apps.notes.data import without_data
 from xsent_apps.notes.furigana import without_furigana
 from xsent_apps.notes.passages import as_text
 from xsent_apps.notes.source import Source
@@ -19,11 +18,12 @@ _NAMES = re.compile(r"[ \t]*:ROAM_(?:ALIASES|TAGS):[ \t]+(.*)", re.IGNORECASE)
 _NAME = re.compile(r"\"([^\"]*)\"|([^\s\":,]+)")  # in quotes if it has spaces
 _LISTS = frozenset("filetags keywords hugo_tags roam_tags roam_alias".split())  # of names
 _PLANNED = re.compile(r"(?:[ \t]*(?:SCHEDULED|DEADLINE|CLOSED|CLOCK):[ \t]*[<\[][\w :/.+<>\[\]=-]*)+$")
+_CHANGED = re.compile(r"[ \t]*- (?:State \"|Rescheduled from \"|Refiled on \[|New deadline from \")")  # a log
 _COMMENT = re.compile(r"[ \t]*#(?:\s|$)|%%\(")
 _FIXED = re.compile(r"[ \t]*: ")
 _ESCAPE = re.compile(r"^([ \t]*),(?=\*|#\+|,)")  # in a block
 _LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]+)\])?\]")
-_NOTE = re.compile(r"\[fn:[\w-]+\]")  # the number of a footnote
+_UNSEEN = re.compile(r"\[fn:[\w-]+\]|@@comment:[^@\n]*@@")  # the number of a footnote, a comment
 _TABLE_RULE = re.compile(r"[ \t]*\|[-+| \t]+$")
 
 _MARKDOWN_HEADING = re.compile("#+(?= )")
@@ -33,7 +33,7 @@ _FENCE = "~" * 9
 
 def read_org(text: str) -> Source:
     """An Org file without drawers, planning and comments; its title, tags and aliases are its names."""
-    file = _File(without_furigana(without_data(text)).split("\n"))
+    file = _File(without_furigana(text).split("\n"))
     return Source(_with_tasks(list(file.shown())), file.about)
 
 
@@ -61,7 +61,7 @@ class _File:
                 yield from self._block(block[2].lower())
             elif keyword := _KEYWORD.match(line):
                 yield self._place, self._keyword(keyword[1].lower(), keyword[2].strip())
-            elif _COMMENT.match(line) or _PLANNED.match(line):
+            elif _COMMENT.match(line) or _PLANNED.match(line) or _CHANGED.match(line):
                 yield self._place, ""
             elif _TABLE_RULE.match(line):
                 yield self._place, line.replace("+", "|")
@@ -124,7 +124,7 @@ def _listed(names: str) -> list[str]:
 
 
 def _inline(text: str) -> str:
-    return _LINK.sub(lambda link: link[2] or link[1], _NOTE.sub("", text))
+    return _LINK.sub(lambda link: link[2] or link[1], _UNSEEN.sub("", text))
 
 
 def _with_tasks(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

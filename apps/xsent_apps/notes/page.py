@@ -4,8 +4,7 @@ import re
 from collections import Counter
 from html.parser import HTMLParser
 
-from xsent_apps.notes.data import without_data
-from xsent_apps.notes.hyphens import Hyphens
+from xsent_apps.notes.hyphens import HYPHENS, Hyphens
 from xsent_apps.notes.source import Source
 
 _INLINE_TAGS = frozenset(
@@ -59,8 +58,18 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Close the block at a block-level tag."""
+        self._begin(tag, dict(attrs))
+        if tag not in _EMPTY_TAGS:
+            self._count[tag] += 1
+            self._open.append((tag, (not self._open or self._open[-1][1]) and not _is_hidden(tag, dict(attrs))))
+
+    def _begin(self, tag: str, attributes: dict[str, str | None]) -> None:
+        """Start an element; a line break after a hyphen is within a word."""
         if tag in _INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
-            self._block += " " * (tag not in _INLINE_TAGS and bool(self._block))
+            self._block += "\n" * (tag not in _INLINE_TAGS and bool(self._block))
+        elif tag == "br" and self._end in HYPHENS:
+            self._block.append("\n")
+            return
         elif tag == "dd" and self._mark == "- ":
             self._add(" " if self._end and self._end in "?!.:：？。" else ": ")
         elif tag in ("td", "th"):
@@ -75,11 +84,8 @@ class _Page(HTMLParser):
         if ended := _ENDED_BY_THE_NEXT.get(tag):
             while self._open and self._open[-1][0] in ended:
                 self._pop()
-        if tag == "img" and (alt := dict(attrs).get("alt")) and (dict(attrs).get("src") or "").startswith("data:"):
-            self.handle_data(f" {alt} ")
-        if tag not in _EMPTY_TAGS:
-            self._count[tag] += 1
-            self._open.append((tag, (not self._open or self._open[-1][1]) and not _is_hidden(tag, dict(attrs))))
+        if tag == "img" and (attributes.get("src") or "").startswith("data:"):
+            self.handle_data(f" {attributes.get('alt') or ''} ")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element without text, such as <br/>."""
@@ -129,7 +135,7 @@ class _Page(HTMLParser):
 
     def _take(self) -> str:
         lines = self._hyphens.rejoined(enumerate("".join(self._block).split("\n")))
-        text = without_data(" ".join(" ".join(line for _, line in lines).split()))
+        text = " ".join(" ".join(line for _, line in lines).split())
         self._block = []
         self._end = ""
         return text

@@ -80,7 +80,7 @@ def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage
                 guessed.append(path)
         source = READERS[suffix](content)
         stem = path.stem.removesuffix(suffix) if is_packed else path.stem
-        return list(passages(source.lines, [stem, *source.about]))
+        return list(passages(without_data(source.lines), [stem, *source.about]))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or in_one_line(error)})") from error
     except (DataError, MissingExtraError) as error:
@@ -116,7 +116,7 @@ def _read_text(content: bytes) -> Source:
     if is_mail(content):
         return read_mail(content)
     about, text, first = split_front_matter(_decoded(content))
-    return Source(enumerate(without_furigana(without_data(text)).split("\n"), first), about)
+    return Source(enumerate(without_furigana(text).split("\n"), first), about)
 
 
 def _read_markdown(content: bytes) -> Source:
@@ -314,8 +314,8 @@ def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator
 
 READERS: dict[str, Callable[[bytes], Source]] = {
     **dict.fromkeys((".txt", ".text"), _read_text),
-    ".rst": lambda content: read_rst(_decoded(content)),
     **dict.fromkeys((".md", ".markdown"), _read_markdown),
+    ".rst": lambda content: read_rst(_decoded(content)),
     ".org": lambda content: read_org(_decoded(content)),
     **dict.fromkeys((".html", ".htm", ".xhtml"), lambda content: read_page(_decoded(content))),
     ".pdf": _read_pdf,

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from xsent_apps.notes.data import without_data
 from xsent_apps.notes.furigana import without_furigana
 from xsent_apps.notes.passages import as_text
 from xsent_apps.notes.source import Source
@@ -32,7 +31,7 @@ _FENCE = "~" * 9
 
 def read_rst(text: str) -> Source:
     """A text without comments and settings, with headings and code as in Markdown."""
-    return Source(list(_File(without_furigana(without_data(text)).expandtabs().split("\n")).shown()), [])
+    return Source(list(_File(without_furigana(text).expandtabs().split("\n")).shown()), [])
 
 
 class _File:
