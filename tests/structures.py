@@ -26,8 +26,10 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     ),
     "JSON of Hugo": ('{\n  "title": "Attic",\n  "tags": ["house"]\n}\n\nThe lamp.\n', [("The lamp.", "Attic, house")]),
     "JSON and TOML between dashes": ('---json\n{"title": "Fence"}\n---\nGreen.\n', [("Green.", "Fence")]),
-    "YAML below a comment, over lines": (
-        "---\n# made by hand\ntitle: >-\n  The cellar\n...\nThe key.\n",
+    "rules are no front matter": ("---\na = 5\n\n---\n\nstd::vector.\n", [("a = 5 std::vector.", "")]),
+    "a name of C++ is no property": ("std::vector\nEnd.\n", [("std::vector End.", "")]),
+    "YAML over lines": (
+        "---\ntitle: >-\n  The cellar\n...\nThe key.\n",
         [("The key.", "The cellar")],
     ),
     "JSON that is a text": ('{\n  "a": 1\n}\n\nThe end.\n', [('{ "a": 1 } The end.', "")]),

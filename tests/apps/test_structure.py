@@ -91,7 +91,11 @@ def test_numbers_and_abbreviations_end_no_sentence() -> None:
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 DOCX = f"""<w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:ruby><w:rt><w:r><w:t>かんじ</w:t></w:r></w:rt>
-<w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby></w:r></w:p></w:body></w:document>"""
+<w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby></w:r><w:r><w:rPr><w:vanish/></w:rPr><w:t>secret</w:t></w:r></w:p>
+<w:p><w:pPr><w:pStyle w:val="Verzeichnis1"/></w:pPr><w:r><w:t>secret 9</w:t></w:r></w:p></w:body></w:document>"""
+STYLES = (
+    f"""<w:styles xmlns:w="{WORD}"><w:style w:styleId="Verzeichnis1"><w:name w:val="toc 1"/></w:style></w:styles>"""
+)
 SPACES = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text"))
 ODT = f"""<office:document-content {SPACES}><office:body><office:text><text:table-of-content><text:p>secret</text:p>
 </text:table-of-content><text:p><text:ruby><text:ruby-base>漢字</text:ruby-base><text:ruby-text>かんじ</text:ruby-text></text:ruby>
@@ -106,4 +110,5 @@ def test_texts_of_word_processors(name: str, part: str, content: str, tmp_path: 
     pytest.importorskip("defusedxml")
     with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
         archive.writestr(part, content)
+        archive.writestr("word/styles.xml", STYLES)
     assert shown(tmp_path, name, file.getvalue()) == [("漢字", "")]

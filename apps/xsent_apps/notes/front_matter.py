@@ -10,12 +10,12 @@ _FENCED = re.compile(
     r"(---|\+\+\+|;;;)[ \t]*(yaml|toml|json)?[ \t]*\n(.*?\n)?(\1|\.\.\.)[ \t]*(\n|$)", re.DOTALL | re.IGNORECASE
 )
 _KINDS = {"+++": "toml", ";;;": "json"}
-_PROPERTIES = re.compile(r"(?:[\w./-]+::[^\n]*\n)+(?=\s*\S)")
+_PROPERTIES = re.compile(r"(?:[\w./-]+::(?:[ \t][^\n]*)?\n)+(?=\s*\S)")
 _TITLE_BLOCK = re.compile(
     r"%[ \t]+(\S[^\n]*\n)(?:[ \t]+\S[^\n]*\n)*(?:%[^%\n]*\n(?:[ \t]+\S[^\n]*\n)*){0,2}(?=[ \t]*\n)"
 )
-_FIELD = re.compile(r"[\"']?([\w-]+)[\"']?[ \t]*(?:::|[:=])[ \t]*(.*)")
-_FIRST_FIELD = re.compile(rf"(?:[ \t]*(?:#[^\n]*)?\n)*{_FIELD.pattern}")  # below comments
+_FIELD = re.compile(r"([\w-]+)[ \t]*(?:::|[:=])[ \t]*(.*)")
+_FIRST_FIELD = {"yaml": re.compile(r"\s*[\w-]+[ \t]*:"), "toml": re.compile(r"\s*(?:#[^\n]*\s*)*[\w-]+[ \t]*=")}
 _BLOCK = re.compile(r"[>|][+-]?\d?$")  # a value on the lines below
 _NAMES = frozenset("title aliases alias tags tag keywords".split())  # fields that help to find a note
 
@@ -32,19 +32,21 @@ def _front_matter(text: str) -> tuple[list[str], int]:
         kind = (found[2] or _KINDS.get(found[1], "yaml")).lower()
         content = found[3] or ""
         fields = _parsed(content, "json" if content.startswith("{") else kind)
-        if fields is not None or _FIRST_FIELD.match(content):  # otherwise two horizontal rules
-            return [*_named(fields)] if fields is not None else _lines_named(content), found.end()
+        if fields is not None:
+            return [*_named(fields)], found.end()
+        if kind in _FIRST_FIELD and _FIRST_FIELD[kind].match(content):  # otherwise two horizontal rules
+            return _lines_named(content), found.end()
     elif text.startswith("{"):
         try:
             fields, length = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):  # a text, or nested without end
             return [], 0
-        if _NAMES & {key.lower() for key in fields} and text[length : length + 1] == "\n" and text[length:].strip():
-            return [*_named(fields)], length + 1
+        if (names := [*_named(fields)]) and text[length : length + 1] == "\n" and text[length:].strip():
+            return names, length + 1
     elif found := _TITLE_BLOCK.match(text):
         return [found[1].strip()], found.end()
-    elif found := _PROPERTIES.match(text):
-        return _lines_named(found[0]), found.end()
+    elif (found := _PROPERTIES.match(text)) and (names := _lines_named(found[0])):
+        return names, found.end()
     return [], 0
 
 

@@ -57,7 +57,9 @@ _UNSEEN = {
     *(f"{_TEXT}tracked-changes", f"{_TEXT}note-citation", f"{_OFFICE}annotation", f"{_OFFICE}binary-data"),
     *(f"{_TEXT}ruby-text", f"{_TEXT}table-of-content", f"{_TEXT}hidden-text", f"{_TEXT}hidden-paragraph"),
 }
-_HEADING_STYLE = re.compile(r"heading (\d)$|title$", re.IGNORECASE)
+_HEADING_STYLE = re.compile(r"heading (\d)$|title$|(toc )", re.IGNORECASE)
+_CONTENTS = -1  # level of a line in a table of contents
+_HIDDEN = f"{_W}rPr/{_W}vanish"
 
 
 def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage]:
@@ -224,7 +226,7 @@ def _docx_levels(styles: "Element") -> dict[str, int]:
     for style in styles.iter(f"{_W}style"):
         name = style.find(f"{_W}name")
         if name is not None and (heading := _HEADING_STYLE.match(name.get(f"{_W}val", ""))):
-            levels[style.get(f"{_W}styleId", "")] = min(int(heading[1] or 1), 6)
+            levels[style.get(f"{_W}styleId", "")] = _CONTENTS if heading[2] else min(int(heading[1] or 1), 6)
     return levels
 
 
@@ -235,6 +237,8 @@ def _docx_lines(body: "Element", levels: dict[str, int]) -> Iterator[str]:
         else:
             style = element.find(f"{_W}pPr/{_W}pStyle")
             level = levels.get("" if style is None else style.get(f"{_W}val", ""), 0)
+            if level == _CONTENTS:
+                continue
             yield from _block(_text(element), level, element.find(f"{_W}pPr/{_W}numPr") is not None)
 
 
@@ -298,7 +302,7 @@ def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator
         piece = rest.pop()
         if isinstance(piece, str):
             yield piece
-        elif piece.tag not in _UNSEEN and piece.tag not in without:
+        elif piece.tag not in _UNSEEN and piece.tag not in without and piece.find(_HIDDEN) is None:
             # Paragraphs of notes and cells are inside other paragraphs.
             if piece.tag in _SPACES or piece.tag == f"{_TEXT}p":
                 yield " "

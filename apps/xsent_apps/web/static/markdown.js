@@ -2,11 +2,12 @@
 
 const FENCED = /^(---|\+\+\+|;;;)[ \t]*(?:yaml|toml|json)?[ \t]*\n([^]*?\n)?(?:\1|\.\.\.)[ \t]*(?:\n|$)/i;
 const OBJECT = /^()(\{\n[^]*?\n\})[ \t]*\n/;
-const PROPERTIES = /^()((?:[\w./-]+::[^\n]*\n)+)(?=\s*\S)/; // of a page of Logseq
+const PROPERTIES = /^()((?:[\w./-]+::(?:[ \t][^\n]*)?\n)+)(?=\s*\S)/; // of a page of Logseq
 const TITLE_BLOCK = /^%[ \t]+(\S[^\n]*)\n(?:[ \t]+\S[^\n]*\n)*(?:%[^%\n]*\n(?:[ \t]+\S[^\n]*\n)*){0,2}(?=[ \t]*\n)/; // of Pandoc
 const JOPLIN = /\n\nid: [0-9a-f]{32}\n(?:\w+:[^\n]*\n)*type_: \d+\s*$/; // below a note of its raw export
-const FIELD = /^["']?([\w-]+)["']?[ \t]*(?:::|[:=])[ \t]*(.*)/;
-const FIRST_FIELD = /^(?:[ \t]*(?:#[^\n]*)?\n)*(?:\{|["']?[\w-]+["']?[ \t]*[:=])/;
+const FIELD = /^([\w-]+)[ \t]*(?:::|[:=])[ \t]*(.*)/;
+const FIRST_FIELD = /^\s*(?:\{|[\w-]+[ \t]*:)/;
+const FIRST_OF_TOML = /^\s*(?:#[^\n]*\s*)*[\w-]+[ \t]*=/;
 const NAMES = new Set("title aliases alias tags tag keywords".split(" ")); // fields that help to find a note
 
 const HIDDEN = new RegExp(
@@ -52,9 +53,10 @@ const emptyLines = (text) => text.replace(/[^\n]+/g, "");
 function frontMatter(text) {
   const [block, title] = TITLE_BLOCK.exec(text) ?? [];
   if (block) return [block, `title: ${title}`];
-  const object = OBJECT.exec(text); // or a text
-  const found = FENCED.exec(text) ?? (object && namesIn(object[2]).length ? object : PROPERTIES.exec(text));
-  return found && FIRST_FIELD.test(found[2] ?? "") ? [found[0], found[2]] : ["", ""];
+  const fenced = FENCED.exec(text);
+  if (fenced) return (fenced[1] === "+++" ? FIRST_OF_TOML : FIRST_FIELD).test(fenced[2] ?? "") ? [fenced[0], fenced[2]] : ["", ""];
+  const found = OBJECT.exec(text) ?? PROPERTIES.exec(text); // or a text
+  return found && namesIn(found[2]).some(Boolean) ? [found[0], found[2]] : ["", ""];
 }
 
 /** The title, aliases and tags in front matter. @param {string} front */
