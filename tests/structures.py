@@ -61,7 +61,7 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         [("the map stays. the car", "")],
     ),
     "furigana": (
-        "<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>と{東京|とう|きょう}と｜WiFi《ワイファイ》と十時《じゅうじ》。`{a|か}`\n",
+        "<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>と{東京|とう|きょう}と｜WiFi《ワイファイ》と[十]{じゅう}時《じ》。`{a|か}`\n",
         [("漢字と東京とWiFiと十時。`{a|か}`", "")],
     ),
     "words cut at the end of lines": (

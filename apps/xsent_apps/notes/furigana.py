@@ -13,8 +13,10 @@ _BOOKS = re.compile(
     rf"｜([^《》｜\n]{{1,40}})《[^《》\n]{{1,40}}》|(?<=[{_KANJI}])《[{_KANA}]{{1,40}}》|※?［＃[^［］\n]*］"
 )
 _LEGEND = re.compile(r"^-{20,}+\n【テキスト中に現れる記号について】.*?\n-{20,}+$", re.DOTALL | re.MULTILINE)
-# {漢字|かん|じ} of Denden Markdown and of Obsidian's plugins.
-_BRACES = re.compile(rf"\{{([^{{}}|\n]{{1,40}})(?:\|[{_KANA}]{{1,40}})+\}}")
+# {漢字|かん|じ} and [漢字]{かんじ} of Denden Markdown and of Obsidian's plugins.
+_BRACES = re.compile(
+    rf"\{{([^{{}}|\n]{{1,40}})(?:\|[{_KANA}]{{1,40}})+\}}|\[([^\[\]\n]{{1,40}})\]\{{[{_KANA}]{{1,40}}\}}"
+)
 
 
 def without_furigana(text: str) -> str:
@@ -22,7 +24,7 @@ def without_furigana(text: str) -> str:
     if "《" in text or "［＃" in text:
         text = _LEGEND.sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
         text = _BOOKS.sub(r"\1", text)
-    return _BRACES.sub(r"\1", text)
+    return _BRACES.sub(r"\1\2", text)
 
 
 def without_ruby_tags(text: str) -> str:

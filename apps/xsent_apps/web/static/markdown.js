@@ -15,7 +15,7 @@ const HIDDEN = new RegExp(
     /(?<fenced>^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?<fence>`{3,}(?=[^`\n]*$)|~{3,}(?!~))[^\n]*(?:[^]*?^[ \t>]*\k<fence>[`~]*[ \t]*$|[^]*))/u,
     /(?<span>(?<!`)(?<ticks>`+)(?!`)(?:(?!\n[ \t]*\n)[^])+?(?<!`)\k<ticks>(?!`)|\\[^\n\w])/u,
     /｜(?<word>[^《》｜\n]{1,40})《[^《》\n]{1,40}》|(?<=[\p{sc=Han}々〆ヶ〇])《[ぁ-ヿ\s]{1,40}》/u, // furigana
-    /\{(?<braced>[^\{\}\|\n]{1,40})(?:\|[ぁ-ヿ\s]{1,40})+\}|<\/?(?:ruby|rb|rt|rp|rtc)\b[^<>]*>/u,
+    /\{(?<braced>[^\{\}\|\n]{1,40})(?:\|[ぁ-ヿ\s]{1,40})+\}|\[(?<listed>[^\[\]\n]{1,40})\]\{[ぁ-ヿ\s]{1,40}\}|<\/?(?:ruby|rb|rt|rp|rtc)\b[^<>]*>/u,
     // Marks of programs that keep notes.
     /^ {0,3}\[[^\]\n]{0,99}\]:[ \t]*#(?:[ \t][^\n]*)?$|^[ \t]*(?:id|collapsed|logseq\.[\w.\-]+)::[^\n]*$/u,
     /^[ \t]*(?:SCHEDULED|DEADLINE):[ \t]*<[^>\n]*>[ \t]*$|^[ \t>]*:{3,}[ \t]*(?:\{[^\n\{\}]*\}|[\w\-]+)?[ \t]*:*$/u,
@@ -41,8 +41,8 @@ export function readMarkdown(note) {
   const shown = withoutData(note.slice(front.length).replace(JOPLIN, ""))
     .replace(/<r(?:t|p|tc)\b[^<>]*>[^<>]*(?:<\/r(?:t|p|tc)\s*>|(?=<\/?r(?:uby|b|t|p)\b))/g, "")
     .replace(HIDDEN, (found, ...rest) => {
-      const { fenced, span, word, braced } = rest.at(-1);
-      return fenced ?? span ?? word ?? braced ?? emptyLines(found);
+      const { fenced, span, word, braced, listed } = rest.at(-1);
+      return fenced ?? span ?? word ?? braced ?? listed ?? emptyLines(found);
     });
   return { text: shown, names: content ? namesIn(content) : [] };
 }
