@@ -181,6 +181,12 @@ Keys
 | Hall | 15  |
 +------+-----+
 
+=====  =====
+Room   Code
+=====  =====
+Attic  `a|b`
+=====  =====
+
 Start
 -----
 .. [1] A foot-
@@ -191,6 +197,7 @@ RST_SHOWN: Shown = [
     ("# ls", "Manual › Install › Run this"),
     ("Then start. # pip ------ The red pump", "Manual › Install"),
     ("Room: Hall · Key: 15", "Manual › Install › Keys"),
+    ("Room: Attic · Code: `a|b`", "Manual › Install › Keys"),
     ("A footnote.", "Manual › Start"),
 ]
 

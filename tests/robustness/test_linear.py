@@ -122,7 +122,7 @@ RST = [
         "+--+\n",
         every=2,
     ),
-    *marks("== ", "== ==\n", " ", "\t", middle="x"),
+    *marks("== ", "== ==\n", "== ==\na\n", "== ==\na b\n== ==\n\n", " ", "\t", middle="x"),
     Repeated("a\n", "".join(f"a\n{sign * 3}\n" for sign in "=-~^"), every=2),
 ]
 SUBTITLES = marks("<a", "<a>", "<", "{", "{\\", "{\\a}", "a", start="00:00:01,000 --> 00:00:02,000\n")

@@ -59,6 +59,7 @@ _UNSEEN = {
 }
 _HEADING_STYLE = re.compile(r"heading (\d)$|title$|(toc )", re.IGNORECASE)
 _CONTENTS = -1  # level of a line in a table of contents
+_RUN = f"{_W}r"
 _HIDDEN = f"{_W}rPr/{_W}vanish"
 
 
@@ -302,7 +303,7 @@ def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator
         piece = rest.pop()
         if isinstance(piece, str):
             yield piece
-        elif piece.tag not in _UNSEEN and piece.tag not in without and piece.find(_HIDDEN) is None:
+        elif piece.tag not in _UNSEEN and piece.tag not in without and not _is_vanished(piece):
             # Paragraphs of notes and cells are inside other paragraphs.
             if piece.tag in _SPACES or piece.tag == f"{_TEXT}p":
                 yield " "
@@ -314,6 +315,11 @@ def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator
                 if child.tail and not only:
                     rest.append(child.tail)
                 rest.append(child)
+
+
+def _is_vanished(element: "Element") -> bool:
+    """Whether an element is a run of hidden text in a Word document."""
+    return element.tag == _RUN and element.find(_HIDDEN) is not None
 
 
 READERS: dict[str, Callable[[bytes], Source]] = {

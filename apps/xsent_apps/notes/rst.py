@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from xsent_apps.notes.furigana import without_furigana
 from xsent_apps.notes.passages import as_text
@@ -25,7 +26,9 @@ _TEXT = frozenset(
     "highlights pull-quote compound container versionadded versionchanged deprecated seealso glossary table list-table "
     "csv-table centered hlist only class".split()
 )
-_BORDER = re.compile(r"[ \t]*(?:\+(?:[-=]{2,}\+)+|={2,}(?:[ \t]+={2,})+|-{2,}(?:[ \t]+-{2,})+)[ \t]*$")  # of a table
+_BORDER = re.compile(r"[ \t]*(?:\+(?:[-=]{2,}\+)+|-{2,}(?:[ \t]+-{2,})+)[ \t]*$")  # of a table
+_COLUMNS = re.compile(r"([ \t]*)={2,}(?:[ \t]+={2,})+[ \t]*$")  # above, below its head and below
+_COLUMN = re.compile("=+")
 _FENCE = "~" * 9
 
 
@@ -56,6 +59,8 @@ class _File:
                 yield from self._markup(markup["text"] or "", _indent(line))
             elif (style := self._heading(line)) is not None:
                 yield from style
+            elif (columns := _COLUMNS.match(line)) is not None:
+                yield from self._table([found.start() for found in _COLUMN.finditer(line)], columns[1])
             elif _BORDER.match(line):
                 yield self._place, "|---|" if "=" in line and "+" in line else ""
             elif line.strip() != ":orphan:":
@@ -101,6 +106,33 @@ class _File:
             return  # its content follows as text
         if name not in _CODE:
             self._skip(indent)
+
+    def _table(self, starts: list[int], indent: str) -> Iterator[tuple[int, str]]:
+        """The rows of a table without lines between its columns, which begin at these places."""
+        rows = list[tuple[int, str]]()
+        borders = list[int]()  # after so many rows
+        first = self._place
+        while self._place < len(self._lines):
+            line = self._lines[self._place]
+            if _COLUMNS.match(line):
+                borders.append(len(rows))
+                if not self._at(self._place + 1).strip():
+                    break
+            elif not line.startswith(indent):
+                break
+            elif line.strip() and not _BORDER.match(line):
+                cells = (line[start:end].strip().replace("|", "\\|") for start, end in pairwise([*starts, None]))
+                rows.append((self._place + 1, f"| {' | '.join(map(_inline, cells))} |"))
+            self._place += 1
+        if not borders:  # it has no end
+            self._place = first
+            return
+        self._place += 1
+        yield first, ""
+        for number, row in enumerate(rows, 1):
+            yield row
+            if number == borders[0] and borders[1:]:
+                yield row[0], "|---|"
 
     def _code(self, first: int) -> Iterator[tuple[int, str]]:
         """The indented lines from here on as code."""
