@@ -71,13 +71,68 @@ MARKDOWN = [
     Repeated("a", start="", middle=":\n\n", end="- b\n"),
     Repeated("|a", middle="|\n|---|\n", end="|b"),
     Repeated("--- \n", start="---\na: b\n"),
+    Repeated("{", end="}\n"),
+    Repeated("[", start="+++\na = ", middle="\n", end="]\n+++\nb\n"),
+    Repeated("a = [1]\n", start="+++\n", middle="+++\nb\n"),
+    *marks("`", "`` ", "` ``", "a`b\n\n", "~~~~ ", "````\n", "- ```\n", "\\", every=2),
+    *marks("<!--", "<!-- -->", "%%", "%% ", "%%\n", "{/*", "{::comment}", "{% comment %}", ":LOGBOOK:\n", every=4),
+    *(Repeated("<!-- %% \n\n", end=end, every=4) for end in ("-->", "%%", "{% endcomment %}")),
+    *marks("[a]: # ", "[a]: #\n", "a:: b\n", ":::\n", "{: ", "{%", "a ^", "> [!a", "    a\n\n", every=2),
+    *marks("<rt>", "<rt>a", "<ruby>", "{漢|", "{漢|か", "｜漢\n", "漢《か\n", "［＃", every=4),
+    *marks(
+        "data:", "data:image/png;", "data:image/png;base64,", "![](data:image/png,a", "[a]: data:image/png,", every=2
+    ),
+    *marks("<img data:image/png,", "aB1/", f"{'aB1/' * 20}\n", f"{'aB1/' * 20}\n\n", every=4),
+    *marks("a-\n", "a-\nb ", "a-b-\nc", "> a-\n", "a\u00ad\n", "a-\n1 ", "a-\n* ", every=2),
+    Repeated("a" * 50 + "-\n", every=10),
 ]
-ORG = marks("*", "* a\n", "* ", "** a\nb\n", every=2)
+TEXT = [
+    *marks("漢《か》\n", "［＃", "｜", "《\n", "》", every=2),
+    Repeated("-" * 20 + "\n【テキスト中に現れる記号について】\n", every=10),
+]
+ORG = [
+    *marks("*", "* a\n", "* ", "** a\nb\n", "* :a", "* [#A] ", "* COMMENT\n", "[[a", "[[a][b]]", every=2),
+    *marks(":a:\n", ":END:\n", ":a:\n:END:\n", "#+a: b\n", "#+title: b\n", ": a\n", "CLOCK: [", every=2),
+    *marks("#+begin_src\n", "#+end_src\n", "#+begin_src\n#+end_src\n", "#+begin_a\n", "|-", "|-+\n", "[fn:a", every=2),
+    Repeated("#+begin_src\n", end="#+end_src\n", every=2),
+    Repeated(":a:\n", end=":END:\n", every=2),
+]
+RST = [
+    *marks(
+        "=",
+        "= ",
+        "a\n=\n",
+        "a\n===\n",
+        "===\n",
+        "===\na\n===\n",
+        ".. \n",
+        ".. a\n",
+        ".. a::\n",
+        ".. note:: a\n",
+        every=2,
+    ),
+    *marks(
+        "  :a:\n",
+        ".. a::\n  :b:\n",
+        "a::\n",
+        "a::\n\n  b\n",
+        ":a:`",
+        "`a <",
+        "`a <b>`_",
+        "|a",
+        "+--",
+        "+--+\n",
+        every=2,
+    ),
+    *marks("== ", "== ==\n", "== ==\na\n", "== ==\na b\n== ==\n\n", " ", "\t", middle="x"),
+    Repeated("a\n", "".join(f"a\n{sign * 3}\n" for sign in "=-~^"), every=2),
+]
 SUBTITLES = marks("<a", "<a>", "<", "{", "{\\", "{\\a}", "a", start="00:00:01,000 --> 00:00:02,000\n")
+SUBTITLES += [Repeated("<rt>a", "00:00:01,000 --> 00:00:02,000\n")]
 SUBTITLES += marks("1", "1:", "00:00:01,000 --> 0\na\n\n", " ", "\n", middle="x", every=2)
 
-BLOCKS = ["li", "dd", "td", "h1", "p", "title", "script", "b", "br"]
-assert {*page._ENDED_BY_THE_NEXT, *page._HEADINGS, *page._WITHIN_CELLS, *page._INLINE_TAGS}.issuperset(BLOCKS[:5])
+BLOCKS = ["rt", "rb", "li", "dd", "td", "h1", "p", "title", "script", "b", "br"]
+assert {*page._ENDED_BY_THE_NEXT, *page._HEADINGS, *page._WITHIN_CELLS, *page._INLINE_TAGS}.issuperset(BLOCKS[:7])
 HTML = [
     *marks(*(f"<{tag}>a" for tag in BLOCKS), start="<li>", every=4),
     *(Repeated(f"<{tag}>", "<table><tr>", "x", f"</{tag}>", every=2) for tag in ("div", "table", "b")),
@@ -86,6 +141,7 @@ HTML = [
     Repeated("<p>", middle="x", end="</b>", every=2),
     *marks("<", "</", "<a ", "<a b", "<a b='", "<!--", "<!", "<?", "<a b=c ", "&", "&#", "&#1;", "&lt", "&a", "]"),
     *marks("1", "0", start="&#"),
+    *marks("a-\n", "a-\nb ", "<img alt=a src=data:,>", start="<p>", every=2),
     *marks("<!-- -->", "<script>", "</script", "<![if ", "<![cdata[", "<!doctype", start="<p>"),
     *marks("display:", "class ", "hidden ", start="<p style='", middle="'>x"),
 ]
@@ -209,6 +265,8 @@ def packed(name: str, content: str) -> bytes:
 
 READ: dict[str, list[Repeated]] = {
     **dict.fromkeys((".md",), MARKDOWN),
+    ".txt": TEXT,
+    ".rst": RST,
     ".org": ORG,
     ".html": HTML,
     ".pdf": PDF,

@@ -16,7 +16,7 @@ from xsent.files.atomic import as_write_error, recover, refuse_links
 from xsent_apps.notes.read import READERS, kind_of, read_passages
 
 INDEX = ".xsent-notes"  # default name of the index, in the folder itself
-READING = "6"  # version of the rules that turn files into passages; a change makes all files be read again
+READING = "7"  # version of the rules that turn files into passages; a change makes all files be read again
 
 
 class Notes:

@@ -4,13 +4,17 @@ import re
 from collections import Counter
 from html.parser import HTMLParser
 
+from xsent_apps.notes.hyphens import HYPHENS, Hyphens
 from xsent_apps.notes.source import Source
 
 _INLINE_TAGS = frozenset(
-    "a abbr b bdi bdo cite code data dfn em font i kbd mark q s samp small span strong sub sup u var wbr".split()
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rb rp rt rtc ruby s samp "
+    "small span strike strong sub sup tt u var wbr".split()
 )
 _EMPTY_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_TAGS_WITHOUT_TEXT = frozenset("script style template noscript svg button select textarea nav footer".split())
+_TAGS_WITHOUT_TEXT = frozenset(
+    "script style template noscript svg button select textarea nav footer rp rt rtc".split()  # the last are furigana
+)
 _ROLES_WITHOUT_TEXT = frozenset(["navigation", "contentinfo", "search"])
 _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
@@ -20,13 +24,14 @@ _CLASSES_WITHOUT_TEXT = re.compile(
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _ENDED_BY_THE_NEXT = {"li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr": {"tr", "td", "th"}}
 _ENDED_BY_THE_NEXT |= {"td": {"td", "th"}, "th": {"td", "th"}}
+_ENDED_BY_THE_NEXT |= {tag: {"rb", "rp", "rt"} for tag in ("rb", "rp", "rt", "rtc")}
 _ENTITY = re.compile("&#[0-9]{100,};?")  # not a character; Python rejects numbers with thousands of digits
 _WITHIN_CELLS = frozenset(["p", "div", "br", "ul", "ol", "li"])  # other tags mean that the table is only for layout
 
 
 def read_page(text: str) -> Source:
     """The visible text of a page. Raises AssertionError for some broken declarations."""
-    page = _Page()
+    page = _Page(Hyphens(text))
     page.feed(_ENTITY.sub("\ufffd", text))
     if not page.rawdata.startswith("<"):  # an unfinished tag: browsers drop it, and close() takes quadratic time
         page.close()
@@ -37,8 +42,9 @@ def read_page(text: str) -> Source:
 class _Page(HTMLParser):
     """Collects the visible text of a page: one line per block, followed by an empty line; one line per table row."""
 
-    def __init__(self) -> None:
+    def __init__(self, hyphens: Hyphens) -> None:
         super().__init__()
+        self._hyphens = hyphens
         self.lines: list[tuple[int, str]] = []
         self.title = ""
         self._block: list[str] = []
@@ -52,8 +58,18 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Close the block at a block-level tag."""
+        self._begin(tag, dict(attrs))
+        if tag not in _EMPTY_TAGS:
+            self._count[tag] += 1
+            self._open.append((tag, (not self._open or self._open[-1][1]) and not _is_hidden(tag, dict(attrs))))
+
+    def _begin(self, tag: str, attributes: dict[str, str | None]) -> None:
+        """Start an element; a line break after a hyphen is within a word."""
         if tag in _INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
-            self._block += " " * (tag not in _INLINE_TAGS and bool(self._block))
+            self._block += "\n" * (tag not in _INLINE_TAGS and bool(self._block))
+        elif tag == "br" and self._end in HYPHENS:
+            self._block.append("\n")
+            return
         elif tag == "dd" and self._mark == "- ":
             self._add(" " if self._end and self._end in "?!.:：？。" else ": ")
         elif tag in ("td", "th"):
@@ -68,9 +84,8 @@ class _Page(HTMLParser):
         if ended := _ENDED_BY_THE_NEXT.get(tag):
             while self._open and self._open[-1][0] in ended:
                 self._pop()
-        if tag not in _EMPTY_TAGS:
-            self._count[tag] += 1
-            self._open.append((tag, (not self._open or self._open[-1][1]) and not _is_hidden(tag, dict(attrs))))
+        if tag == "img" and (attributes.get("src") or "").startswith("data:"):
+            self.handle_data(f" {attributes.get('alt') or ''} ")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element without text, such as <br/>."""
@@ -119,7 +134,8 @@ class _Page(HTMLParser):
         self._end = text.rstrip()[-1:] or self._end
 
     def _take(self) -> str:
-        text = " ".join("".join(self._block).split())
+        lines = self._hyphens.rejoined(enumerate("".join(self._block).split("\n")))
+        text = " ".join(" ".join(line for _, line in lines).split())
         self._block = []
         self._end = ""
         return text

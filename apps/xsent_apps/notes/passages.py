@@ -6,6 +6,7 @@ from itertools import chain, groupby, pairwise, zip_longest
 from typing import Literal, NamedTuple
 
 from xsent import split_sentences
+from xsent_apps.notes.hyphens import Hyphens
 
 Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 
@@ -23,7 +24,8 @@ _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
 _ITEM = re.compile(r"^\s*([-*+•]|\d{1,3}[.)])\s")
 _IN_CONTENTS = re.compile(r"\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")  # links to a heading of the file
-_FENCE = re.compile(r"\s*(```|~~~)")
+# A list may begin on the line of a fence. A single line with both ends, as ```ls```, is no fence.
+_FENCE = re.compile(r"[\s>]*+((?:[-*+]|\d{1,9}[.)])\s++)?(`{3,}+(?=[^`]*+$)|~{3,}+)(.*)")
 _COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # the only line of its paragraph
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _CELL = re.compile(r"(?<!\\)\|")
@@ -31,6 +33,8 @@ _UNDER_HEADER = re.compile(r"[\s|:-]+$")
 _QUOTE = re.compile(r"^\s*(?:>\s?)++")  # possessive: takes no memory
 _LETTER = re.compile(r"\w")
 _LEAD_LENGTH = 200  # characters; a longer paragraph that ends in a colon is more than a lead-in
+
+_MARKDOWN = re.compile(r"(?=#{1,6}\s|={3}|-{3})")
 
 PAGE_END = "\f"  # a line that ends a passage
 
@@ -105,8 +109,10 @@ def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
 
     Headings, names and contexts have at most `NAME_LENGTH` and `CONTEXT_LENGTH` characters.
     """
+    lines = list(lines)
+    hyphens = Hyphens("\n".join(line for _, line in lines))
     for (context, _), group in groupby(_placed(lines, _Outline(about)), key=lambda place: place[:2]):
-        for joined in _joined(block for _, _, block in group):
+        for joined in _joined((block for _, _, block in group), hyphens):
             yield from (Passage(line, text, context) for line, text in _cut(joined))
 
 
@@ -142,6 +148,11 @@ def _shortened(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[:length].rpartition(' ')[0] or text[: length - 1]}…"
 
 
+def as_text(line: str) -> str:
+    """A line that is not Markdown: a leading space keeps it from being read as a heading or a line below one."""
+    return _MARKDOWN.sub(" ", line, count=1) if _MARKDOWN.match(line) else line
+
+
 def headings_of(context: str) -> str:
     """The headings and the lead-in of a context, without the names of the file before them."""
     return context.partition(ABOVE)[2]
@@ -164,7 +175,7 @@ def _leads(block: _Block, follower: _Block | None) -> bool:
     )
 
 
-def _joined(blocks: Iterable[_Block]) -> Iterator[list[tuple[int, str]]]:
+def _joined(blocks: Iterable[_Block], hyphens: Hyphens) -> Iterator[list[tuple[int, str]]]:
     """Join the lines of short neighbours below the same heading; a command stays with its description."""
     joined: list[tuple[int, str]] = []
     kind = ""
@@ -177,7 +188,7 @@ def _joined(blocks: Iterable[_Block]) -> Iterator[list[tuple[int, str]]]:
             yield joined
             joined = []
             length = 0
-        joined += block.lines
+        joined += hyphens.rejoined(block.lines) if block.kind in ("text", "item") else block.lines
         kind = block.kind
         length += more
     if joined:
@@ -228,18 +239,28 @@ def _blocks(lines: Lines) -> Iterator[_Block]:
 
 def _marked(lines: Lines) -> Iterator[tuple[_Mark, int, int, str]]:
     """The kind of each line, the level of a heading, and the line's number and text."""
-    fenced = False
+    fence = ""  # the one that is open
     for (number, raw), (_, following) in pairwise(chain(lines, [(0, "")])):
         line = _CONTROL.sub(" ", raw)
         if raw == PAGE_END:
             yield "end", 0, number, ""
-        elif _FENCE.match(line):
-            fenced = not fenced
+        elif (changed := _fence(line, fence)) is not None:
+            fence = changed
             yield "", 0, number, ""
-        elif fenced and line.strip():
+        elif fence and line.strip():
             yield "code", 0, number, line
         elif mark := _mark(line, following):
             yield mark[0], mark[1], number, mark[2]
+
+
+def _fence(line: str, fence: str) -> str | None:
+    """The fence that is open after a line that opens or closes one; None for other lines."""
+    found = _FENCE.match(line)
+    if found is None:
+        return None
+    if not fence:
+        return found[2]
+    return None if found[1] or found[3].strip() or not found[2].startswith(fence) else ""
 
 
 def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:

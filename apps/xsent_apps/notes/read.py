@@ -4,7 +4,6 @@ import codecs
 import gzip
 import re
 import zipfile
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from io import BytesIO
@@ -15,24 +14,25 @@ from typing import TYPE_CHECKING
 from xsent import DataError
 from xsent.errors import MissingExtraError, in_one_line, require_extra
 from xsent.files.encodings import as_western
+from xsent_apps.notes.data import without_data
+from xsent_apps.notes.front_matter import split_front_matter
+from xsent_apps.notes.furigana import without_furigana, without_ruby_tags
+from xsent_apps.notes.hyphens import Hyphens
 from xsent_apps.notes.mail import is_mail, read_mail, read_mbox
+from xsent_apps.notes.markdown import read_markdown
+from xsent_apps.notes.org import read_org
 from xsent_apps.notes.page import read_page
-from xsent_apps.notes.passages import PAGE_END, Passage, passages
+from xsent_apps.notes.passages import PAGE_END, Passage, as_text, passages
+from xsent_apps.notes.rst import read_rst
 from xsent_apps.notes.source import MOST_BYTES, Source, read_unpacked
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(---|\.\.\.)[ \t]*(\n|$)", re.DOTALL)
-_FIELD = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)")
-_NAMES = frozenset("title aliases alias tags tag keywords".split())  # fields that help to find a note
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
-_COMPOUND = re.compile(r"\b(\w{1,40})-(?=(\w{1,40}))")
-_HYPHENATED = re.compile(r"(\w{1,40})[-\u00ad\u2010][ \t]?\n[ \t]*(\w{1,40})")
 _BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a character of a symbol font
 _DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of the dots that lead to a page number
-_MARKDOWN = re.compile(r"(?=#{1,6}\s|={3}|-{3})")
 _NO_TEXT = frozenset((".pdf", ".docx", ".odt", ".eml", ".mbox"))  # not text, or text that declares its encoding
 _EDGE = 3  # lines at the top and the bottom of a page, where its number and the title of the text are
 _MOST_PAGES = 0.8  # a line is dropped if it is on at least this share of pages
@@ -54,10 +54,14 @@ _WORDS = f"{_W}t"
 _SPACES = {f"{_W}tab", f"{_W}br", f"{_W}cr", f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"}
 _UNSEEN = {
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",  # repeats the preceding element
-    *(f"{_W}delText", f"{_W}instrText"),
-    *(f"{_TEXT}tracked-changes", f"{_TEXT}note-citation", f"{_OFFICE}annotation"),
+    *(f"{_W}delText", f"{_W}instrText", f"{_W}rt"),
+    *(f"{_TEXT}tracked-changes", f"{_TEXT}note-citation", f"{_OFFICE}annotation", f"{_OFFICE}binary-data"),
+    *(f"{_TEXT}ruby-text", f"{_TEXT}table-of-content", f"{_TEXT}hidden-text", f"{_TEXT}hidden-paragraph"),
 }
-_HEADING_STYLE = re.compile(r"heading (\d)$|title$", re.IGNORECASE)
+_HEADING_STYLE = re.compile(r"heading (\d)$|title$|(toc )", re.IGNORECASE)
+_CONTENTS = -1  # level of a line in a table of contents
+_RUN = f"{_W}r"
+_HIDDEN = f"{_W}rPr/{_W}vanish"
 
 
 def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage]:
@@ -80,7 +84,7 @@ def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage
                 guessed.append(path)
         source = READERS[suffix](content)
         stem = path.stem.removesuffix(suffix) if is_packed else path.stem
-        return list(passages(source.lines, [stem, *source.about]))
+        return list(passages(without_data(source.lines), [stem, *source.about]))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or in_one_line(error)})") from error
     except (DataError, MissingExtraError) as error:
@@ -115,35 +119,12 @@ def _read_text(content: bytes) -> Source:
     """A mail, or lines with their numbers; front matter is the context of the file."""
     if is_mail(content):
         return read_mail(content)
-    text = _decoded(content)
-    about: list[str] = []
-    first = 1
-    front = _FRONT_MATTER.match(text)
-    if front and _FIELD.match((front[1] or "").lstrip()):  # otherwise two horizontal rules
-        about = _front_names(front[1])
-        first += front[0].count("\n")
-        text = text[front.end() :]
-    return Source(enumerate(text.split("\n"), first), about)
+    about, text, first = split_front_matter(_decoded(content))
+    return Source(enumerate(without_furigana(text).split("\n"), first), about)
 
 
-def _front_names(front: str) -> list[str]:
-    """Title, aliases and tags of front matter, which need not be valid YAML."""
-    names = list[str]()
-    field = ""
-    for line in front.split("\n"):
-        if found := _FIELD.match(line):
-            field = found[1].lower()
-            values = [found[2]] if field == "title" else found[2].strip("[] ").split(",")
-        else:
-            values = [line.strip().removeprefix("-")]
-        if field in _NAMES:
-            names += [value.strip(" \t\"'#") for value in values]
-    return [name for name in names if name]
-
-
-def _read_org(content: bytes) -> Source:
-    text = re.sub(r"^\*+(?=\s)", lambda stars: "#" * len(stars[0]), _decoded(content), flags=re.MULTILINE)
-    return Source(enumerate(text.split("\n"), 1), [])
+def _read_markdown(content: bytes) -> Source:
+    return read_mail(content) if is_mail(content) else read_markdown(_decoded(content))
 
 
 def _read_subtitles(content: bytes) -> Source:
@@ -156,7 +137,7 @@ def _read_subtitles(content: bytes) -> Source:
             spoken = False
             lines.append((number, ""))
         elif spoken:
-            lines.append((number, _CUE_TAG.sub("", line)))
+            lines.append((number, _CUE_TAG.sub("", without_ruby_tags(line))))
     return Source(lines, [])
 
 
@@ -177,11 +158,11 @@ def _read_pdf(content: bytes) -> Source:
         titles = {(place.get_index(), _bare(title)): level for place, title, level in marks if place and _bare(title)}
     lines = list[tuple[int, str]]()
     for number, page in enumerate(_without_repeated(pages)):
-        for line in [*_rejoin("\n".join(line for line in page if not _is_of_contents(line))).split("\n"), PAGE_END]:
+        shown = [(number + 1, line) for line in page if not _is_of_contents(line)]
+        for place, line in Hyphens("\n".join(line for _, line in shown)).rejoined(shown):
             level = titles.get((number, _bare(line)))
-            # A leading space keeps a line from being read as Markdown.
-            text = _MARKDOWN.sub(" ", line) if level is None else f"{'#' * min(level + 1, 6)} {line}"
-            lines.append((number + 1, text))
+            lines.append((place, as_text(line) if level is None else f"{'#' * min(level + 1, 6)} {line}"))
+        lines.append((number + 1, PAGE_END))
     return Source(lines, [])
 
 
@@ -194,21 +175,6 @@ def _is_of_contents(line: str) -> bool:
 def _bare(title: str) -> str:
     """The letters of a title, without its number, for comparison with other forms of it."""
     return re.sub(r"\W", "", title.lstrip(".0123456789 ")).casefold()
-
-
-def _rejoin(text: str) -> str:
-    """Rejoin hyphenated words of a page; words such as Anglo-Saxon keep their hyphen."""
-    compounds: list[tuple[str, str]] = sorted(_COMPOUND.findall(text.casefold()))
-
-    def join(found: re.Match[str]) -> str:
-        first, second = found.groups()
-        whole = first.casefold(), second.casefold()
-        place = bisect_left(compounds, whole)
-        is_known = place < len(compounds) and "-".join(compounds[place]).startswith("-".join(whole))
-        is_cut = first[-1].isalpha() and second[0].islower() and not is_known
-        return first + second if is_cut else f"{first}-{second}"
-
-    return _HYPHENATED.sub(join, text)
 
 
 def _without_repeated(pages: list[list[str]]) -> list[list[str]]:
@@ -262,7 +228,7 @@ def _docx_levels(styles: "Element") -> dict[str, int]:
     for style in styles.iter(f"{_W}style"):
         name = style.find(f"{_W}name")
         if name is not None and (heading := _HEADING_STYLE.match(name.get(f"{_W}val", ""))):
-            levels[style.get(f"{_W}styleId", "")] = min(int(heading[1] or 1), 6)
+            levels[style.get(f"{_W}styleId", "")] = _CONTENTS if heading[2] else min(int(heading[1] or 1), 6)
     return levels
 
 
@@ -273,6 +239,8 @@ def _docx_lines(body: "Element", levels: dict[str, int]) -> Iterator[str]:
         else:
             style = element.find(f"{_W}pPr/{_W}pStyle")
             level = levels.get("" if style is None else style.get(f"{_W}val", ""), 0)
+            if level == _CONTENTS:
+                continue
             yield from _block(_text(element), level, element.find(f"{_W}pPr/{_W}numPr") is not None)
 
 
@@ -336,7 +304,7 @@ def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator
         piece = rest.pop()
         if isinstance(piece, str):
             yield piece
-        elif piece.tag not in _UNSEEN and piece.tag not in without:
+        elif piece.tag not in _UNSEEN and piece.tag not in without and not _is_vanished(piece):
             # Paragraphs of notes and cells are inside other paragraphs.
             if piece.tag in _SPACES or piece.tag == f"{_TEXT}p":
                 yield " "
@@ -350,9 +318,16 @@ def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator
                 rest.append(child)
 
 
+def _is_vanished(element: "Element") -> bool:
+    """Whether an element is a run of hidden text in a Word document."""
+    return element.tag == _RUN and element.find(_HIDDEN) is not None
+
+
 READERS: dict[str, Callable[[bytes], Source]] = {
-    **dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst"), _read_text),
-    ".org": _read_org,
+    **dict.fromkeys((".txt", ".text"), _read_text),
+    **dict.fromkeys((".md", ".markdown"), _read_markdown),
+    ".rst": lambda content: read_rst(_decoded(content)),
+    ".org": lambda content: read_org(_decoded(content)),
     **dict.fromkeys((".html", ".htm", ".xhtml"), lambda content: read_page(_decoded(content))),
     ".pdf": _read_pdf,
     ".docx": _read_docx,

@@ -6,7 +6,10 @@ const JOINED_LENGTH = 200; // short neighbours are joined up to this length
 const LEAD_LENGTH = 200; // a longer paragraph that ends in a colon is more than a lead-in
 const ABOVE = " › "; // between the parts of a context
 
-const SENTENCE_END = /(?<=[.!?…])\s+|(?<=[。！？])/;
+const sentences = new Intl.Segmenter("en", { granularity: "sentence" });
+// The segmenter knows no abbreviations: "3. Mai", "z. B." and "Dr. Weiß" are not two sentences.
+const UNFINISHED =
+  /(?:^|[\s(.])(?:\d{1,2}|\p{L}|[DFHMS]r|Mrs|Ms|Mme|Prof|St|Sra|Dra|Sig|Dott|[NBV]r|No|Nos|S|Abb|Bd|Fig|Kap|Tel|Str|bzw|ca|vgl|usw|etc|evtl|inkl|vs|approx|проф|ул|стр|им)\.\s*$/iu;
 const CONTROL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g;
 const HEADING = /^(#{1,6})\s+(.*)/;
 const HEADING_END = /(^|\s)#+$/;
@@ -14,11 +17,13 @@ const UNDERLINE = /^(={3,}|-{3,})\s*$/; // below a heading
 const RULE = /^\s*([-*_]\s*){3,}$/;
 const ITEM = /^\s*([-*+•]|\d{1,3}[.)])\s/;
 const IN_CONTENTS = /^\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$/; // links to a heading of the file
-const FENCE = /^\s*(```|~~~)/;
+const FENCE = /^[\s>]*((?:[-*+]|\d{1,9}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,}(?!~))(.*)/;
 const COMMAND = /^\s*`[^`]+`\s*$/; // the only line of its paragraph
 const ROW = /^\s*\|.*\|\s*$/;
 const UNDER_HEADER = /^[\s|:-]+$/;
 const QUOTE = /^\s*(>\s?)+/;
+const CUT = /([\p{L}\p{N}_]{1,40})([-\u2010\u00ad¬])\s*\n\s*([\p{L}\p{N}][\p{L}\p{N}_]{0,39})/gu;
+const AND = /^(und|oder|bzw|sowie|and|or|et|ou|y|o|e|u|и)$/i; // "Ein- und Ausgang" is no cut word
 const LETTER = /[\p{L}\p{N}_]/u;
 
 /** @typedef {{kind: string, level: number, lines: string[]}} Block lines that belong together; a heading has a level */
@@ -29,6 +34,7 @@ const LETTER = /[\p{L}\p{N}_]/u;
  */
 export function fromMarkdown(text, about = []) {
   const blocks = [...blocksOf(text.split("\n"))];
+  const known = compoundsOf(text);
   const onlyHeadings = blocks.every(({ kind }) => kind === "heading"); // the file has no other text
   const places = []; // runs of blocks with the same context
   let [headings, lead] = [[], ""];
@@ -46,7 +52,7 @@ export function fromMarkdown(text, about = []) {
     }
   }
   return places.flatMap(({ context, blocks }) =>
-    [...joined(blocks)].flatMap((lines) => [...cut(lines)].map((passage) => ({ text: passage, context }))),
+    [...joined(blocks, known)].flatMap((lines) => [...cut(lines)].map((passage) => ({ text: passage, context }))),
   );
 }
 
@@ -74,7 +80,7 @@ function leads(block, follower) {
 }
 
 /** Joins the lines of short neighbours below the same heading; a command stays with its description. */
-function* joined(blocks) {
+function* joined(blocks, known) {
   let [lines, kind, length] = [[], "", 0];
   for (const block of blocks) {
     const more = textOf(block).length + 1;
@@ -84,17 +90,30 @@ function* joined(blocks) {
       yield lines;
       [lines, length] = [[], 0];
     }
-    lines = lines.concat(block.lines);
+    lines = lines.concat(["text", "item"].includes(block.kind) ? rejoined(block.lines.join("\n"), known).split("\n") : block.lines);
     kind = block.kind;
     length += more;
   }
   yield lines;
 }
 
+/** Words with a hyphen within a line. @param {string} text */
+const compoundsOf = (text) =>
+  new Set(Array.from(text.toLowerCase().matchAll(/([\p{L}\p{N}_]+)-(?=([\p{L}\p{N}_]+))/gu), ([, one, other]) => `${one}-${other}`));
+
+/** A text whose cut words are joined; words such as Anglo-Saxon keep their hyphen. @param {string} text */
+export const rejoined = (text, known = new Set()) =>
+  text.replace(CUT, (found, one, sign, other) => {
+    if (AND.test(other)) return found;
+    const isCut = /[\u00ad¬]/.test(sign) || (/\p{L}$/u.test(one) && /^\p{Ll}/u.test(other) && !known.has(`${one}-${other}`.toLowerCase()));
+    return isCut ? one + other : `${one}-${other}`;
+  });
+
 /** Cuts lines into one passage, or several if they are long. */
 function* cut(lines) {
   let passage = "";
-  for (const piece of lines.flatMap((line) => line.split(SENTENCE_END)).flatMap(inParts)) {
+  const pieces = lines.flatMap((line) => [...sentencesOf(line)].map(({ text }) => text));
+  for (const piece of pieces.flatMap(inParts)) {
     if (passage && passage.length + piece.length > PASSAGE_LENGTH) {
       yield passage;
       passage = "";
@@ -102,6 +121,17 @@ function* cut(lines) {
     passage = `${passage} ${piece.trim()}`.trim();
   }
   if (LETTER.test(passage)) yield passage;
+}
+
+/** The sentences of a text, with their places; together they are the text. @param {string} text */
+export function* sentencesOf(text) {
+  let start = 0;
+  for (const { index, segment } of sentences.segment(text)) {
+    const end = index + segment.length;
+    if (end < text.length && UNFINISHED.test(text.slice(Math.max(start, end - 20), end))) continue;
+    yield { start, end, text: text.slice(start, end) };
+    start = end;
+  }
 }
 
 const inParts = (sentence) => sentence.match(new RegExp(`.{1,${SENTENCE_LENGTH}}`, "gu")) ?? [];
@@ -136,13 +166,14 @@ function* blocksOf(lines) {
 
 /** The kind and text of each line, and the level of a heading. */
 function* marked(lines) {
-  let fenced = false;
+  let fence = ""; // the one that is open
   for (const [i, raw] of lines.entries()) {
     const line = raw.replace(CONTROL, " ");
-    if (FENCE.test(line)) {
-      fenced = !fenced;
+    const [, item, signs, rest] = FENCE.exec(line) ?? [];
+    if (signs && (!fence || (!item && !rest.trim() && signs.startsWith(fence)))) {
+      fence = fence ? "" : signs;
       yield ["", "", 0];
-    } else if (fenced && line.trim()) yield ["code", line, 0];
+    } else if (fence && line.trim()) yield ["code", line, 0];
     else if (!ROW.test(line) || !UNDER_HEADER.test(line)) yield markOf(line, lines[i + 1] ?? "");
   }
 }

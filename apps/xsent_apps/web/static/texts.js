@@ -1,18 +1,15 @@
 // Files and pasted text to passages, and passages to sentences.
 
-import { fromMarkdown } from "./passages.js";
+import { readMarkdown } from "./markdown.js";
+import { fromMarkdown, rejoined, sentencesOf } from "./passages.js";
 import { parseTable, textColumn } from "./table.js";
 
 const LARGEST = 5_000_000; // most bytes of a file
 const SHORT = 12; // characters; a sentence this short is joined with the next
 const BLOCKS = "p, div, li, h1, h2, h3, h4, h5, h6, br, tr, td, th, dt, dd, section, article, pre";
 const LAYOUT = "table, h1, h2, h3, h4, h5, h6, pre, section, article"; // elements that only tables for layout contain
-const UNSEEN = "script, style, noscript, template, svg, nav, footer, button, select, textarea, [hidden], [role=navigation]";
-const FIELD = /^([\w-]+)[ \t]*:[ \t]*(.*)/; // in front matter
-const NAMES = new Set("title aliases alias tags tag keywords".split(" ")); // fields that help to find a note
+const UNSEEN = "script, style, noscript, template, svg, nav, footer, button, select, textarea, [hidden], [role=navigation], rp, rt, rtc";
 const LONGEST = 2000; // most characters of a passage; a longer one would keep all others, and the reader, waiting
-
-const sentences = new Intl.Segmenter("en", { granularity: "sentence" });
 
 /** @typedef {{name: string, text: string, isFile?: boolean, column?: number, id?: number}} Source columns for a table */
 /** @typedef {{start: number, text: string}} Sentence start is its position in the passage */
@@ -47,7 +44,7 @@ export function toPassages({ name, text, isFile, column, id }) {
   }
   const lines = text.replace(/\r\n?/g, "\n");
   if (isFile && /\.(md|markdown|html?)$/i.test(name)) {
-    const { text: content, names } = /html?$/i.test(name) ? fromHtml(lines) : withoutFrontMatter(lines);
+    const { text: content, names } = /html?$/i.test(name) ? fromHtml(lines) : readMarkdown(lines);
     const found = fromMarkdown(content, [stem, ...names]);
     return { passages: found.map((one) => ({ text: plain(one.text), context: plain(one.context), id: "" })) };
   }
@@ -66,25 +63,11 @@ function decode(bytes) {
   }
 }
 
-/** A Markdown file without its front matter, whose title, aliases and tags name the whole file. @param {string} text */
-function withoutFrontMatter(text) {
-  const front = /^---[ \t]*\n([^]*?\n)?(---|\.\.\.)[ \t]*(\n|$)/.exec(text);
-  if (!FIELD.test(front?.[1]?.trimStart() ?? "")) return { text, names: [] };
-  let field = "";
-  const names = front[1].split("\n").flatMap((line) => {
-    const [, name, value] = FIELD.exec(line) ?? [];
-    field = name?.toLowerCase() ?? field;
-    const list = field === "title" ? [value ?? ""] : (value ?? line.trim().replace(/^-/, "")).replace(/[[\]]/g, "").split(",");
-    return NAMES.has(field) ? list.map((one) => one.replace(/^[\s"'#]+|[\s"'#]+$/g, "")) : [];
-  });
-  return { text: text.slice(front[0].length), names };
-}
-
 /** The visible text of a page as Markdown; nothing in it runs or is fetched. @param {string} html */
 function fromHtml(html) {
   const { body, title } = new DOMParser().parseFromString(html, "text/html");
   for (const unseen of body.querySelectorAll(UNSEEN)) unseen.remove();
-  for (const text of textNodes(body)) text.data = text.data.replace(/\s+/g, " ");
+  for (const text of textNodes(body)) text.data = rejoined(text.data).replace(/\s+/g, " ");
   for (const end of body.querySelectorAll(BLOCKS)) {
     end.before("\n\n");
     end.after("\n\n");
@@ -126,7 +109,7 @@ const plain = (text) => text.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/
 const toLines = (text) =>
   text.split(/\n\s*\n/).flatMap((block) => {
     const own = block.split("\n").map((line) => line.trim());
-    return (isWrapped(own) ? [own.join(" ")] : own).flatMap(inParts).filter(Boolean);
+    return (isWrapped(own) ? [rejoined(own.join("\n")).replaceAll("\n", " ")] : own).flatMap(inParts).filter(Boolean);
   });
 
 /** Whether lines look like one text broken at a margin: each is as long as it could be, and most end in mid-sentence. */
@@ -152,7 +135,7 @@ function inParts(line) {
 
 /** Where a part ends best: before its last sentence, which continues in the next part, otherwise at white space, otherwise between any characters. */
 function endOfPart(beginning) {
-  const sentence = [...sentences.segment(beginning)].at(-1).index;
+  const sentence = [...sentencesOf(beginning)].at(-1).start;
   const space = beginning.search(/\s\S*$/);
   const between = /[\uD800-\uDBFF]$/.test(beginning) ? LONGEST - 1 : LONGEST;
   return [sentence, space].find((end) => end > LONGEST / 2) ?? between;
@@ -162,8 +145,7 @@ function endOfPart(beginning) {
 export function toSentences(passage) {
   const found = [];
   let start = 0;
-  for (const { index, segment } of sentences.segment(passage)) {
-    const end = index + segment.length;
+  for (const { end } of sentencesOf(passage)) {
     if (passage.slice(start, end).trim().length < SHORT && end < passage.length) continue;
     const text = passage.slice(start, end);
     found.push({ start: end - text.trimStart().length, text: text.trim() });

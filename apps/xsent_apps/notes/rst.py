@@ -1,0 +1,161 @@
+"""Reads reStructuredText as lines of Markdown."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from xsent_apps.notes.furigana import without_furigana
+from xsent_apps.notes.passages import as_text
+from xsent_apps.notes.source import Source
+
+_LINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")  # above or below a heading
+_MARKUP = re.compile(r"[ \t]*\.\.(?:[ \t]+(?P<text>.*))?$")  # a directive, a target or a comment
+_DIRECTIVE = re.compile(r"(?:\|[^|]*\|[ \t]+)?([\w:+.-]+)::(?:[ \t]+(.*))?$")
+_FOOTNOTE = re.compile(r"\[[\w#*.-]+\][ \t]+(.*)")
+_OPTION = re.compile(r"[ \t]*:[\w-]+:(?:[ \t]|$)")
+_ALT = re.compile(r"[ \t]*:alt:[ \t]+(.*)")
+_ROLE = re.compile(
+    r":[\w:+.-]{1,40}:`([^`<>]+?)(?:\s*<[^<>`]*>)?`|(?<!`)`([^`<>]+?)\s*<[^<>`]*>`__?"
+    r"|(?<!\w)\|(\w(?:[\w -]{0,60}\w)?)\|_*+(?!\w)"
+)
+_CODE = frozenset("code code-block sourcecode parsed-literal math prompt doctest testcode ipython".split())
+_PICTURES = frozenset("image figure".split())
+# Directives whose argument and content are text.
+_TEXT = frozenset(
+    "admonition attention caution danger error hint important note tip warning topic sidebar rubric epigraph "
+    "highlights pull-quote compound container versionadded versionchanged deprecated seealso glossary table list-table "
+    "csv-table centered hlist only class".split()
+)
+_BORDER = re.compile(r"[ \t]*(?:\+(?:[-=]{2,}\+)+|-{2,}(?:[ \t]+-{2,})+)[ \t]*$")  # of a table
+_COLUMNS = re.compile(r"([ \t]*)={2,}(?:[ \t]+={2,})+[ \t]*$")  # above, below its head and below
+_COLUMN = re.compile("=+")
+_FENCE = "~" * 9
+
+
+def read_rst(text: str) -> Source:
+    """A text without comments and settings, with headings and code as in Markdown."""
+    return Source(list(_File(without_furigana(text).expandtabs().split("\n")).shown()), [])
+
+
+class _File:
+    """The lines of a file, read one after the other."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._place = 0  # of the next line
+        self._styles: list[str] = []  # of headings, by level
+
+    def shown(self) -> Iterator[tuple[int, str]]:
+        """The visible lines in Markdown."""
+        literal = False  # a paragraph that ended in "::" announces code
+        while self._place < len(self._lines):
+            line = self._lines[self._place]
+            self._place += 1
+            if literal and line[:1] == " ":
+                self._place -= 1
+                yield from self._code(self._place)
+                literal = False
+            elif markup := _MARKUP.match(line):
+                yield from self._markup(markup["text"] or "", _indent(line))
+            elif (style := self._heading(line)) is not None:
+                yield from style
+            elif (columns := _COLUMNS.match(line)) is not None:
+                yield from self._table([found.start() for found in _COLUMN.finditer(line)], columns[1])
+            elif _BORDER.match(line):
+                yield self._place, "|---|" if "=" in line and "+" in line else ""
+            elif line.strip() != ":orphan:":
+                literal = line.rstrip().endswith("::") or (literal and not line.strip())
+                yield self._place, as_text(_inline(line.rstrip()[:-1] if literal and line.strip() else line))
+
+    def _heading(self, line: str) -> Iterator[tuple[int, str]] | None:
+        """A heading that begins on this line, with a line of signs below it, and perhaps above."""
+        above = _LINE.match(line)
+        title = self._at(self._place) if above else line
+        below = _LINE.match(self._at(self._place + (1 if above else 0)))
+        if not (below and title.strip() and (not above or above[1] == below[1]) and not _LINE.match(title)):
+            return None
+        if not above and title[:1] == " ":
+            return None
+        style = below[1] * (2 if above else 1)
+        if style not in self._styles:
+            self._styles.append(style)
+        number = self._place + (1 if above else 0)
+        self._place = number + 1
+        level = min(self._styles.index(style) + 1, 6)
+        return iter([(number, f"{'#' * level} {_inline(title.strip())}")])
+
+    def _markup(self, text: str, indent: int) -> Iterator[tuple[int, str]]:
+        """What a directive or a footnote shows; all else that begins with two dots is hidden."""
+        first = self._place
+        if footnote := _FOOTNOTE.match(text):
+            yield first, _inline(footnote[1])
+            return
+        directive = _DIRECTIVE.match(text)
+        name, argument = (directive[1].lower(), directive[2] or "") if directive else ("", "")
+        while _OPTION.match(self._at(self._place)) and _indent(self._at(self._place)) > indent:
+            self._place += 1
+        options = self._lines[first : self._place]
+        if name in _PICTURES:
+            yield from ((first, alt[1]) for alt in map(_ALT.match, options) if alt)
+        elif name in _CODE:
+            yield from self._code(self._place)
+        elif name in _TEXT:
+            yield first, _inline(argument) if name not in ("only", "class", "container") else ""
+        if name in _PICTURES or name in _TEXT:
+            yield self._place, ""
+            return  # its content follows as text
+        if name not in _CODE:
+            self._skip(indent)
+
+    def _table(self, starts: list[int], indent: str) -> Iterator[tuple[int, str]]:
+        """The rows of a table without lines between its columns, which begin at these places."""
+        rows = list[tuple[int, str]]()
+        borders = list[int]()  # after so many rows
+        first = self._place
+        while self._place < len(self._lines):
+            line = self._lines[self._place]
+            if _COLUMNS.match(line):
+                borders.append(len(rows))
+                if not self._at(self._place + 1).strip():
+                    break
+            elif not line.startswith(indent):
+                break
+            elif line.strip() and not _BORDER.match(line):
+                cells = (line[start:end].strip().replace("|", "\\|") for start, end in pairwise([*starts, None]))
+                rows.append((self._place + 1, f"| {' | '.join(map(_inline, cells))} |"))
+            self._place += 1
+        if not borders:  # it has no end
+            self._place = first
+            return
+        self._place += 1
+        yield first, ""
+        for number, row in enumerate(rows, 1):
+            yield row
+            if number == borders[0] and borders[1:]:
+                yield row[0], "|---|"
+
+    def _code(self, first: int) -> Iterator[tuple[int, str]]:
+        """The indented lines from here on as code."""
+        self._skip(0)
+        yield first, _FENCE
+        yield from enumerate(self._lines[first : self._place], first + 1)
+        yield self._place, _FENCE
+
+    def _skip(self, indent: int) -> None:
+        """Move behind the lines that are indented further, and empty ones."""
+        while self._place < len(self._lines):
+            line = self._lines[self._place]
+            if line.strip() and _indent(line) <= indent:
+                return
+            self._place += 1
+
+    def _at(self, place: int) -> str:
+        return self._lines[place] if place < len(self._lines) else ""
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _inline(text: str) -> str:
+    return _ROLE.sub(lambda found: found[1] or found[2] or found[3], text)

@@ -1,0 +1,114 @@
+"""What is no text in files of each kind: comments, data, furigana, settings, hyphens at the ends of lines."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from structures import (
+    AOZORA,
+    AOZORA_SHOWN,
+    BASE64,
+    MARKDOWN,
+    ORG,
+    ORG_NAMES,
+    ORG_SHOWN,
+    PAGES,
+    RST,
+    RST_SHOWN,
+    WRAPPED,
+    Shown,
+)
+
+from xsent_apps.notes.passages import sentences_of
+from xsent_apps.notes.read import read_passages
+
+
+def shown(folder: Path, name: str, content: str | bytes) -> Shown:
+    """The passages of a file, each with its context without the name of the file."""
+    file = folder / name
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    stem = name.partition(".")[0]
+    return [
+        (text, context.removeprefix(stem).removeprefix(", ").removeprefix(" › "))
+        for _, text, context in read_passages(file)
+    ]
+
+
+@pytest.mark.parametrize("kind", MARKDOWN)
+def test_markdown(kind: str, tmp_path: Path) -> None:
+    note, expected = MARKDOWN[kind]
+    assert shown(tmp_path, "a.md", note) == expected
+
+
+def test_org_and_restructured_text(tmp_path: Path) -> None:
+    expected = [(text, f"{ORG_NAMES} › {context}" if context else ORG_NAMES) for text, context in ORG_SHOWN]
+    assert shown(tmp_path, "a.org", ORG) == expected
+    assert shown(tmp_path, "a.rst", RST) == RST_SHOWN
+
+
+def test_texts_and_pages(tmp_path: Path) -> None:
+    assert shown(tmp_path, "a.txt", AOZORA) == AOZORA_SHOWN
+    for text, page in PAGES.items():
+        assert [found for found, _ in shown(tmp_path, "a.html", page)] == [text]
+    subtitle = "WEBVTT\n\n00:01.000 --> 00:04.000\n<ruby>漢字<rt>かんじ</rt></ruby>です\n"
+    assert shown(tmp_path, "a.vtt", subtitle) == [("漢字です", "")]
+
+
+def test_data_is_no_passage_and_long_words_are(tmp_path: Path) -> None:
+    token = BASE64[:90]
+    address = f"https://a.example/{BASE64}"
+    for note, text in (
+        (f"One.\n{BASE64}\nTwo.", "One. Two."),
+        (f"One.\n\n-----BEGIN-----\n{WRAPPED}-----END-----\n", "One. -----BEGIN----- -----END-----"),
+        (f"One.\ndata:image/png;base64,{WRAPPED}Two.", "One. Two."),
+        (f"One {token} two.", f"One {token} two."),
+        (f"One {address} two.", f"One {address} two."),
+        ("a" * 400, "a" * 400),
+        ("The metadata:image/png, is text.", "The metadata:image/png, is text."),
+    ):
+        assert [found for found, _ in shown(tmp_path, "a.txt", note)] == [text]
+
+
+def test_lines_keep_their_numbers(tmp_path: Path) -> None:
+    word = "word " * 60
+    note = f"+++\ntitle = 'a'\n+++\n<!-- a\nb -->\n{word}termi-\nnation {word}.\n{word}.\n\n"
+    (tmp_path / "a.md").write_text(f"{note}data:image/png;base64,{WRAPPED}\nEnd.\n")
+    found = read_passages(tmp_path / "a.md")
+    assert [passage.line for passage in found] == [6, 7, 8, 16]
+    assert found[0].text.endswith("termination") and found[1].text.startswith("word")
+
+
+def test_numbers_and_abbreviations_end_no_sentence() -> None:
+    for text in (
+        "Die Wohnung liegt im 3. Stock links.",
+        "Am 3. Mai kam Dr. Weiß, z. B. mit Prof. Ott und Dipl.-Ing. Weber.",
+        "1. Buy milk and bread.",
+    ):
+        assert sentences_of(f"{text} Danach war Ruhe.")[0] == text
+    assert sentences_of("He is 5. They left.") == ["He is 5.", "They left."]
+
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+DOCX = f"""<w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:ruby><w:rt><w:r><w:t>かんじ</w:t></w:r></w:rt>
+<w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby></w:r><w:r><w:rPr><w:vanish/></w:rPr><w:t>secret</w:t></w:r></w:p>
+<w:p><w:pPr><w:pStyle w:val="Verzeichnis1"/></w:pPr><w:r><w:t>secret 9</w:t></w:r></w:p></w:body></w:document>"""
+STYLES = (
+    f"""<w:styles xmlns:w="{WORD}"><w:style w:styleId="Verzeichnis1"><w:name w:val="toc 1"/></w:style></w:styles>"""
+)
+SPACES = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text"))
+ODT = f"""<office:document-content {SPACES}><office:body><office:text><text:table-of-content><text:p>secret</text:p>
+</text:table-of-content><text:p><text:ruby><text:ruby-base>漢字</text:ruby-base><text:ruby-text>かんじ</text:ruby-text></text:ruby>
+<text:hidden-text>secret</text:hidden-text><office:binary-data>{BASE64}</office:binary-data></text:p></office:text></office:body>
+</office:document-content>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "content"), [("a.docx", "word/document.xml", DOCX), ("a.odt", "content.xml", ODT)]
+)
+def test_texts_of_word_processors(name: str, part: str, content: str, tmp_path: Path) -> None:
+    pytest.importorskip("defusedxml")
+    with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
+        archive.writestr(part, content)
+        archive.writestr("word/styles.xml", STYLES)
+    assert shown(tmp_path, name, file.getvalue()) == [("漢字", "")]
