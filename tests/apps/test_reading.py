@@ -13,9 +13,10 @@ from commands import raises
 from texts import pdf
 
 from xsent import DataError
+from xsent_apps.notes.encoding import as_western
 from xsent_apps.notes.passages import CONTEXT_LENGTH, sentences_of
 from xsent_apps.notes.read import READERS, read_passages
-from xsent_apps.notes.source import Source, as_western
+from xsent_apps.notes.source import Remarks, Source
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -351,11 +352,11 @@ FOREIGN = {
 
 
 def test_old_western_texts_are_known_and_nothing_else(tmp_path: Path) -> None:
-    guessed = list[Path]()
+    remarks = Remarks()
     for text in WESTERN:
         file = written(tmp_path, "old.txt", text.encode("cp1252"))
-        assert " ".join(passage for _, passage, _ in read_passages(file, guessed)) == text
-    assert guessed == [file] * len(WESTERN)
+        assert " ".join(passage for _, passage, _ in read_passages(file, remarks)) == text
+    assert remarks.guessed == {"cp1252": [file] * len(WESTERN)}
     for encoding, text in FOREIGN.items():
         assert as_western(text.encode(encoding)) is None, encoding
     assert texts(tmp_path, "<p>déjà vu</p>".encode("latin-1"), "a.html") == ["déjà vu"]
