@@ -15,7 +15,9 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _WITHOUT_BOM = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a]")
 _ESCAPES = re.compile(rb"\x1b(\$[@B]|\([IJ])")  # of ISO-2022-JP
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _DECLARED = re.compile(
     rb"<\?xml[^>]{1,200}?\bencoding\s*=\s*[\"']([\w.:-]+)|<meta\b[^>]{1,300}?\bcharset\s*=\s*[\"']?\s*([\w.:-]+)",
     re.IGNORECASE,
@@ -32,6 +34,8 @@ _MEANT = {
 _UNSURE = ("cp1252", "utf-8")  # claimed by programs that do not know their encoding
 _CYRILLIC = ("cp1251", "koi8-r", "cp866")
 _JAPANESE = ("cp932", "euc_jis_2004")
+_NAMES = {"cp932": "Shift_JIS", "euc_jis_2004": "EUC-JP", "koi8-r": "KOI8-R"}
+_NAMES |= {codec: codec[:6].upper() for codec in _WITHOUT_BOM}
 
 _ACCENTED = "À-ÖØ-öø-ÿŠŒŽšœžŸ"
 _SYMBOLS = "¡-§©ª¬®¯±-¶¸-º¼-¿‚ƒ„†‡ˆ‰‹›˜™"
@@ -53,7 +57,8 @@ _RUSSIAN = re.compile(r"(?<!\w)(?:[А-ЯЁЄІЇҐ]?[а-яёєіїґ]+|[А-ЯЁ�
 _FREQUENT = re.compile("[оеаинтсрвлкмдпуі]", re.IGNORECASE)  # four fifths of the letters of a Russian text
 _KANA = re.compile("[ぁ-ヿ]")
 _LEAST_CYRILLIC = 0.6  # lowest share of frequent letters in all beyond ASCII
-_LEAST_JAPANESE = 0.2  # lowest share of kana
+_LEAST_JAPANESE = 0.1  # lowest share of kana
+_SAMPLE = 100_000  # characters of a text to judge it by, from the first beyond ASCII
 _BETTER = 0.3  # a guess beats the declared encoding by this share
 _SIMPLE = re.compile(r"[\t\n\f\r -~\xa0-\u052f\u2010-\u203a\u20ac]")  # Latin, Greek, Cyrillic, punctuation
 _MOST_REPLACED = 0.01  # highest share of damaged characters
@@ -79,11 +84,11 @@ def decoded(content: bytes, declared: str = "") -> Decoded:
     text = _strict(content, codec) if codec else None
     if text is not None and (content.isascii() or codec not in (*_UNSURE, *_CYRILLIC, *_JAPANESE)):
         return Decoded(text)  # ASCII may hold others in escapes, such as ISO-2022-KR
-    guess = _guess(content)
-    if text is not None and codec not in _UNSURE and not (guess and _likely(guess.text) > _likely(text) + _BETTER):
+    guess, guessed = _guess(content)
+    if text is not None and codec not in _UNSURE and _likely(guess) <= _likely(text) + _BETTER:
         return Decoded(text)
-    if guess:
-        return guess._replace(guessed="") if guess.guessed == codec else guess
+    if guessed:
+        return Decoded(guess, _NAMES.get(guessed, guessed) if guessed != codec else "")
     if codec:
         text = content.decode(codec, "replace")
         if codec != "cp1252" and text.count("\ufffd") <= _MOST_REPLACED * len(text):
@@ -93,15 +98,15 @@ def decoded(content: bytes, declared: str = "") -> Decoded:
 
 def declared_encoding(page: bytes) -> str:
     """The encoding that an HTML or XML file declares; none is an empty text."""
-    found = _DECLARED.search(page[:_DECLARATION_LENGTH])
-    return (found[1] or found[2]).decode() if found else ""
+    names = _DECLARED.findall(_COMMENT.sub(b"", page[:_DECLARATION_LENGTH]))
+    return next((name for first, second in names if _codec(name := (first or second).decode())), "")
 
 
 def as_western(content: bytes) -> str | None:
     """A text in cp1252 (which includes latin-1), as in old notes and mails; None if it is Unicode or not text."""
     if _unicode(content) or (text := _strict(content, "cp1252")) is None:
         return None
-    beyond = _count(_BEYOND_ASCII, text)
+    beyond = len(text) - len(text.encode("ascii", "ignore"))
     for strange, most in ((_STRANGE, len(text) // _PER_STRANGE), (_RUN, beyond // _PER_RUN)):
         if next(islice(strange.finditer(text), most, None), None):
             return None
@@ -113,40 +118,44 @@ def _unicode(content: bytes) -> Decoded | None:
     for mark, codec in _BOMS:
         if content.startswith(mark):
             return Decoded(content.decode(codec, "replace"))
-    if b"\0" in content:
+    if _CONTROL.search(content):
         for codec in _WITHOUT_BOM:
             text = _strict(content, codec)
             if text and (len(_SIMPLE.sub("", text)) <= 0.1 * len(text) or _score(text, _KANA) >= _LEAST_JAPANESE):
-                return Decoded(text, codec)
-        raise DataError("contains binary data, not text")
+                return Decoded(text, _NAMES[codec])
+        if b"\0" in content:
+            raise DataError("contains binary data, not text")
     if _ESCAPES.search(content) and content.isascii():
         # The newer standard has the numbers in circles that mail programs write without saying so.
         newer = content.replace(b"\x1b$B", b"\x1b$(Q")
-        return Decoded(_strict(content, "iso2022_jp_ext") or newer.decode("iso2022_jp_2004", "replace"), "iso2022_jp")
+        return Decoded(_strict(content, "iso2022_jp_ext") or newer.decode("iso2022_jp_2004", "replace"), "ISO-2022-JP")
     text = _strict(content, "utf-8")
     return None if text is None else Decoded(text)
 
 
-def _guess(content: bytes) -> Decoded | None:
-    """A text in the old encoding that its letters show."""
-    if (text := as_western(content)) is not None:
-        return Decoded(text, "cp1252")
+def _guess(content: bytes) -> tuple[str, str]:
+    """A text in the old encoding that its letters show, and the encoding; two empty texts if none fits."""
+    if (western := as_western(content)) is not None:
+        return western, "cp1252"
     tried = [(codec, _KANA, _LEAST_JAPANESE) for codec in _JAPANESE]
     tried += [(codec, _FREQUENT, _LEAST_CYRILLIC) for codec in _CYRILLIC]
-    best, most = None, 1.0  # how far above the least
+    best, most = ("", ""), 1.0  # how far above the least
     for codec, letters, least in tried:
         text = _strict(content, codec)
         if text is not None and (share := _score(text, letters) / least) > most:
-            best, most = Decoded(text, codec), share
+            best, most = (text, codec), share
     return best
 
 
 def _score(text: str, letters: re.Pattern[str]) -> float:
     """The share of these letters in all characters beyond ASCII; those outside of Russian words count against it."""
+    if not (first := _BEYOND_ASCII.search(text)):
+        return 0
+    text = text[first.start() : first.start() + _SAMPLE]
     beyond = _count(_BEYOND_ASCII, text)
     within = " ".join(_RUSSIAN.findall(text)) if letters is _FREQUENT else text
     outside = beyond - _count(_BEYOND_ASCII, within)
-    return (_count(letters, within) - outside) / (beyond or 1)
+    return (_count(letters, within) - outside) / beyond
 
 
 def _likely(text: str) -> float:

@@ -7,7 +7,7 @@ from email import message_from_bytes
 from email.message import EmailMessage, Message
 from email.policy import EmailPolicy, default
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import compress, groupby, pairwise
 
 from xsent import DataError
 from xsent.errors import in_one_line
@@ -18,15 +18,10 @@ from xsent_apps.notes.source import Source
 _Lines = list[tuple[int, str]]
 
 # The line before each mail of a mailbox: its sender and its date, then a field. A sentence may begin with "From", too.
-_DAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b"
-_SENDER = rb"From (?:[^ \n]+(?: at [^ \n]+)?)? *"
 _MBOX = re.compile(
-    rb"(?:(?:\A|(?<=\n\n))" + _SENDER + _DAY + rb"[^\n]*|"
-    rb"(?:\A|(?<=\n))"
-    + _SENDER
-    + rb"(?:"
-    + _DAY
-    + rb"|\d)[^\n]*\d:\d\d[^\n]*\d{4}[^\n]*)\n(?=>?From |[!-9;-~]+[ \t]*:)"
+    rb"^From [^ \n]{1,200}(?: at [^ \n]{1,200})? {1,9}"
+    rb"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|\d[^\n]{0,40}?\d:\d\d:\d\d)[^\n]{0,100}\n(?=>?From |[!-9;-~]+[ \t]*:)",
+    re.MULTILINE,
 )
 _FIELD = re.compile(rb"[A-Za-z-]+:")
 _HEAD = re.compile(rb"^([a-z-]+):(?:[ \t](?!\n)|[^\n]*@)", re.IGNORECASE | re.MULTILINE)
@@ -234,19 +229,14 @@ def _parts(part: Message) -> list[Message]:
 
 def _all(parts: list[Message], subject: str, lost: list[str]) -> _Lines:
     """The text of all parts in order; that of files which are attached only if there is no other, except mails."""
-    attached = [part for part in parts if part.get_content_disposition() == "attachment" and not _is_mail_part(part)]
     lines: _Lines = []
-    for part in (each for each in parts if each not in attached):
-        lines = _followed(lines, _body(part, subject, lost))
-    for part in attached if not lines else ():
-        lines = _followed(lines, _body(part, subject, lost))
+    is_file = [part.get_content_disposition() == "attachment" and not _is_mail_part(part) for part in parts]
+    for chosen in (False, True):
+        for part in compress(parts, (each == chosen for each in is_file)) if not lines else ():
+            last = lines[-1][0] if lines else 0  # the numbers continue
+            more = _body(part, subject, lost)
+            lines += [(last, "")] * bool(lines and more) + [(last + number, line) for number, line in more]
     return lines
-
-
-def _followed(lines: _Lines, more: _Lines) -> _Lines:
-    """Lines, and those of another part, whose numbers continue."""
-    last = lines[-1][0] if lines else 0
-    return [*lines, *([(last, "")] if lines and more else []), *((last + number, line) for number, line in more)]
 
 
 def _best(parts: list[Message], subject: str, lost: list[str]) -> _Lines:
