@@ -119,6 +119,14 @@ MAIL_PARTS = {
         multipart("alternative", part("text/plain", f"{MORE}\nAsk."), part("text/html", f"<h1>{MORE}</h1><p>Ask.")),
         f"{MORE} Ask.",
     ),
+    "a page that is a stub": (
+        multipart("alternative", part("text/plain", f"{MORE} " * 5), part("text/html", "Click to open your mail.")),
+        " ".join([MORE] * 5),
+    ),
+    "a signature": (
+        part("text/plain", "Loud.\n-----BEGIN PGP SIGNATURE-----\niQEzBA\n-----END PGP SIGNATURE-----"),
+        "Loud.",
+    ),
     "a page with pictures": (
         multipart("alternative", part("text/plain", ""), multipart("related", PAGE, PICTURE, boundary="c")),
         "The pump is loud.",
@@ -190,6 +198,8 @@ def test_a_part_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path: P
         box.partition(b"From b")[0] % greek,
         "a.mbox",
     )
+    secret = HEAD + part("application/pkcs7-mime", "MIIB", CODED)
+    raises(DataError, r"a\.eml: its text is encrypted; save it decrypted", texts, tmp_path, secret, "a.eml")
     raises(DataError, r"a\.eml: not UTF-8", texts, tmp_path, HEAD.encode() + b"\n" + greek, "a.eml")
 
 

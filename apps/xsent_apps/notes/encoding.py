@@ -169,7 +169,7 @@ def _count(signs: re.Pattern[str], text: str) -> int:
 
 def _codec(declared: str) -> str:
     """The standard library's name of a declared encoding; an unknown one is an empty text."""
-    name = declared.strip().lower().removeprefix("x-")
+    name = declared.strip(" '\"").lower().removeprefix("x-")
     for each in (name, re.sub(r"^(windows|win|cp)[-_]?(?=\d)", "cp", name).removesuffix("_31j")):
         try:
             found = codecs.lookup(each)

@@ -45,8 +45,10 @@ _LONGEST_WROTE = 400  # characters
 _DEEPEST = 20  # most levels of nested parts
 _MAIL = ("message/rfc822", "message/global")
 _NO_TEXT = frozenset("calendar vcard x-vcard directory css rtf rfc822-headers x-amp-html x-watch-html".split())
-_STUB = 3  # characters in a row by which two texts are compared
-_COMPARED = 20_000  # most characters to compare
+_ENCRYPTED = ("encrypted", "pkcs7-mime", "x-pkcs7-mime")
+_SHINGLE = 3  # characters in a row by which two texts are compared
+_LONGEST_STUB = 300  # characters of "To read this mail, open it in a browser" and the like
+_COMPARED = 4_000  # most characters to compare
 
 
 class _Part(EmailMessage):
@@ -205,6 +207,8 @@ def _body(part: Message, subject: str, lost: list[str]) -> _Lines:
             return _attached(part)
         if part.get_content_type() == "multipart/alternative" and part.is_multipart():
             return _best(_parts(part), subject, lost)
+        if part.get_content_subtype() in _ENCRYPTED:
+            raise DataError("its text is encrypted; save it decrypted")
         if part.is_multipart():
             return _all(_parts(part), subject, lost)
         if part.get_content_maintype() in ("text", "multipart") and part.get_content_subtype() not in _NO_TEXT:
@@ -262,10 +266,13 @@ def _best(parts: list[Message], subject: str, lost: list[str]) -> _Lines:
 
 
 def _is_stub(plain: str, rich: str) -> bool:
-    """Whether the plain form of a text lacks most of the other."""
-    letters = (re.sub(r"[\W_]+", "", text[:_COMPARED].casefold()) for text in (plain, rich))
-    said, shown = ({text[at : at + _STUB] for at in range(len(text) - _STUB + 1)} for text in letters)
-    return not said or len(shown - said) > max(_STUB, len(shown) / 2)
+    """Whether the plain form of a text lacks most of the other, and is not much more itself."""
+    said, shown = (re.sub(r"[\W_]+", "", text[:_COMPARED].casefold()) for text in (plain, rich))
+    if len(said) > max(_LONGEST_STUB, 2 * len(shown)):
+        return False
+    shingles = {said[at : at + _SHINGLE] for at in range(len(said))}
+    missing = sum(shown[at : at + _SHINGLE] not in shingles for at in range(len(shown) - _SHINGLE + 1))
+    return not said or missing > max(_SHINGLE, len(shown) / 2)
 
 
 def _is_mail_part(part: Message) -> bool:
@@ -357,7 +364,7 @@ def _own(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     own = list[tuple[int, str]]()
     written = list[tuple[int, bool]]()  # positions of non-empty lines, and whether they announce a quotation
     for number, line in lines:
-        if line.rstrip() == "--":
+        if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
             break
         if _SENT_FROM.match(line):
             continue
