@@ -257,3 +257,8 @@ SAVED = {
 def test_a_mail_that_is_saved_as_a_text_is_known_by_its_fields(head: str, encoding: str, tmp_path: Path) -> None:
     (text,) = texts(tmp_path, f"{head}\nIt is loud.\n".encode(encoding), "a.txt")
     assert (text == "It is loud.") == SAVED[head] and text.endswith("It is loud.")
+
+
+def test_a_page_that_a_browser_saved_as_a_mail_is_read(tmp_path: Path) -> None:
+    saved = "From: <Saved by Blink>\nSubject: Pump\nMIME-Version: 1.0\n" + multipart("related", PAGE, PICTURE)
+    assert texts(tmp_path, saved, "a.html") == ["The pump is loud."]

@@ -39,7 +39,7 @@ _NAMES |= {codec: codec[:6].upper() for codec in _WITHOUT_BOM}
 
 _ACCENTED = "À-ÖØ-öø-ÿŠŒŽšœžŸ"
 _SYMBOLS = "¡-§©ª¬®¯±-¶¸-º¼-¿‚ƒ„†‡ˆ‰‹›˜™"
-_HIGH = f"{_ACCENTED}{_SYMBOLS}×÷\xa0¨"
+_HIGH = f"{_ACCENTED}{_SYMBOLS}×÷¨"
 # Signs that a text read as cp1252 is in another encoding: control characters, symbols within words, and capitals within
 # words of small letters.
 _STRANGE = re.compile(
@@ -48,7 +48,9 @@ _STRANGE = re.compile(
 )
 _PER_STRANGE = 500  # fewest characters per strange one
 # Three characters beyond ASCII as a word, or four in a row. No Western language has them.
-_RUN = re.compile(rf"(?![äöüßæøåÄÖÜÆØÅ]{{3}})([{_HIGH}])(?!\1)[{_HIGH}](?:[{_HIGH}]{{2}}|(?<!\w..)[{_HIGH}](?!\w))")
+_RUN = re.compile(
+    rf"(?![äöüßæøåÄÖÜÆØÅ]{{3}})([{_HIGH}])(?!\1)[{_HIGH}\xa0](?:[{_HIGH}\xa0][{_HIGH}]|(?<!\w..)[{_HIGH}](?!\w))"
+)
 _PER_RUN = 40  # fewest characters beyond ASCII per run
 
 _TYPOGRAPHY = "\xa0«»„“”‘’–—…№•§©®°·€"
@@ -79,11 +81,12 @@ def decoded(content: bytes, declared: str = "") -> Decoded:
     """
     unicode = _unicode(content)
     codec = _codec(declared)
-    if unicode and not (codec and content.isascii() and not unicode.guessed):
-        return unicode
     text = _strict(content, codec) if codec else None
-    if text is not None and (content.isascii() or codec not in (*_UNSURE, *_CYRILLIC, *_JAPANESE)):
-        return Decoded(text)  # ASCII may hold others in escapes, such as ISO-2022-KR
+    escaped = text is not None and content.isascii() and not (unicode and unicode.guessed)  # such as ISO-2022-KR
+    if unicode and not escaped:
+        return unicode
+    if text is not None and (escaped or codec not in (*_UNSURE, *_CYRILLIC, *_JAPANESE)):
+        return Decoded(text)
     guess, guessed = _guess(content)
     if text is not None and codec not in _UNSURE and _likely(guess) <= _likely(text) + _BETTER:
         return Decoded(text)

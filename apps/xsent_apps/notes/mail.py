@@ -24,7 +24,7 @@ _MBOX = re.compile(
     re.MULTILINE,
 )
 _FIELD = re.compile(rb"[A-Za-z-]+:")
-_HEAD = re.compile(rb"^([a-z-]+):(?:[ \t](?!\n)|[^\n]*@)", re.IGNORECASE | re.MULTILINE)
+_HEAD = re.compile(rb"^([a-z-]+):", re.IGNORECASE | re.MULTILINE)
 _ABOUT = frozenset((b"from", b"to", b"subject", b"date", b"received", b"mime-version"))
 _WRITTEN_BY_PROGRAMS = frozenset(
     b"received return-path mime-version message-id content-type content-transfer-encoding delivered-to".split()
@@ -81,11 +81,11 @@ class _Policy(EmailPolicy):
 
     def header_fetch_parse(self, name: str, value: str) -> str:
         """A field as an object; cached, because the type of a part is read seven times."""
-        return _parsed(name, value)
+        return _field_parsed(name, value)
 
 
 _POLICY = _Policy()
-_parsed: Callable[[str, str], str] = lru_cache(maxsize=32)(default.header_fetch_parse)
+_field_parsed: Callable[[str, str], str] = lru_cache(maxsize=32)(default.header_fetch_parse)
 
 
 def is_mail(content: bytes) -> bool:
@@ -100,20 +100,15 @@ def is_mail(content: bytes) -> bool:
     return is_sent or by_program or len(names & _ABOUT) >= 3
 
 
-def read_saved_mail(content: bytes) -> Source:
-    """A mail, or a mailbox, that is saved as a text."""
-    content = _without_mark(content)
-    return read_mbox(content) if _MBOX.match(content[:10_000].replace(b"\r\n", b"\n")) else read_mail(content)
-
-
 def read_mail(content: bytes) -> Source:
     """The text of a mail, without quoted replies and signature, below its subject; the sender is its context.
 
-    Raises DataError if none of its text can be read.
+    Several mails, as in the archive of a mailing list, are read as a mailbox. Raises DataError if no text can be read.
     """
-    mail = message_from_bytes(_without_mark(content).lstrip(b"\r\n"), policy=_POLICY)
-    assert isinstance(mail, _Part)
-    return _read(mail)
+    content = _without_mark(content).lstrip(b"\r\n")
+    if content.startswith(b"From ") and len(_MBOX.findall(box := content.replace(b"\r\n", b"\n"))) > 1:
+        return read_mbox(box)
+    return _read(_parsed(content))
 
 
 def read_mbox(content: bytes) -> Source:
@@ -128,7 +123,7 @@ def read_mbox(content: bytes) -> Source:
         at = first + part.startswith(b"From ")
         if part.strip():
             try:
-                mail = read_mail(re.sub(rb"^>(>*From )", rb"\1", part, flags=re.MULTILINE))
+                mail = _read(_parsed(re.sub(rb"^>(>*From )", rb"\1", part, flags=re.MULTILINE)))
             except MemoryError:
                 raise
             except Exception as error:  # a parser of a damaged mail raises anything
@@ -152,6 +147,10 @@ def _without_mark(content: bytes) -> bytes:
     """A mail without a byte-order mark, and in UTF-8 if an editor has saved it as UTF-16."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     return decoded(content).text.encode() if content.startswith((b"\xff\xfe", b"\xfe\xff")) else content
+
+
+def _parsed(content: bytes) -> Message:
+    return message_from_bytes(content, policy=_POLICY)
 
 
 def _read(mail: Message) -> Source:

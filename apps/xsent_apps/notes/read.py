@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from xsent import DataError
 from xsent.errors import MissingExtraError, in_one_line, require_extra
 from xsent_apps.notes.encoding import declared_encoding, decoded
-from xsent_apps.notes.mail import is_mail, read_mail, read_mbox, read_saved_mail
+from xsent_apps.notes.mail import is_mail, read_mail, read_mbox
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.passages import PAGE_END, Passage, passages
 from xsent_apps.notes.source import MOST_BYTES, Remarks, Source, read_unpacked
@@ -108,7 +108,7 @@ def _decoded(content: bytes) -> str:
 def _read_text(content: bytes) -> Source:
     """A mail, or lines with their numbers; front matter is the context of the file."""
     if is_mail(content):
-        return read_saved_mail(content)
+        return read_mail(content)
     text = _decoded(content)
     about: list[str] = []
     first = 1
@@ -138,6 +138,11 @@ def _front_names(front: str) -> list[str]:
 def _read_org(content: bytes) -> Source:
     text = re.sub(r"^\*+(?=\s)", lambda stars: "#" * len(stars[0]), _decoded(content), flags=re.MULTILINE)
     return Source(enumerate(text.split("\n"), 1), [])
+
+
+def _read_page(content: bytes) -> Source:
+    """A page, or a mail around one, as browsers save pages with their pictures."""
+    return read_mail(content) if is_mail(content) else read_page(_decoded(content))
 
 
 def _read_subtitles(content: bytes) -> Source:
@@ -347,7 +352,7 @@ def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator
 READERS: dict[str, Callable[[bytes], Source]] = {
     **dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst"), _read_text),
     ".org": _read_org,
-    **dict.fromkeys(_PAGES, lambda content: read_page(_decoded(content))),
+    **dict.fromkeys(_PAGES, _read_page),
     ".pdf": _read_pdf,
     ".docx": _read_docx,
     ".odt": _read_odt,
