@@ -173,10 +173,13 @@ def test_pages_without_text_are_named_once(run: Runner, folder: Path) -> None:
 def test_old_texts_are_read_as_they_were_written(run: Runner, folder: Path) -> None:
     (folder / "old.txt").write_bytes("Das Café öffnet – spät – um neun.\n".encode("cp1252"))
     (folder / "russian.txt").write_bytes("Поезд уходит в девять.\n".encode("cp1251"))
+    (folder / "greek.txt").write_bytes("Πού είναι ο σταθμός;\n".encode("cp1253"))
     code, out, err = run("notes", folder, "When does the café open?", "-k", 1)
     assert (code, out.split("\t")[2]) == (0, "Das Café öffnet – spät – um neun.")
     assert f"Read as cp1252, because they are not UTF-8: {folder}/old.txt.\n" in err
-    assert f"Skipped: {folder}/russian.txt: not UTF-8 (byte 0xcf at 1)\n" in err
+    assert f"Read as cp1251, because they are not UTF-8: {folder}/russian.txt.\n" in err
+    unknown = "not UTF-8 (byte 0xd0 at 1), and its encoding cannot be told; convert it to UTF-8"
+    assert f"Skipped: {folder}/greek.txt: {unknown}\n" in err
     assert "cp1252" not in run("notes", folder)[2]  # said once
 
 

@@ -4,37 +4,18 @@ import gzip
 import io
 import zipfile
 from collections.abc import Callable, Iterator
-from email.message import EmailMessage
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from commands import raises
+from reading import read, texts, written
 from texts import pdf
 
 from xsent import DataError
-from xsent.files.encodings import as_western
 from xsent_apps.notes.passages import CONTEXT_LENGTH, sentences_of
 from xsent_apps.notes.read import READERS, read_passages
 from xsent_apps.notes.source import Source
-
-
-def written(folder: Path, name: str, content: str | bytes) -> Path:
-    file = folder / name
-    file.write_bytes(content.encode() if isinstance(content, str) else content)
-    return file
-
-
-def read(folder: Path, content: str | bytes, name: str = "a.md") -> list[tuple[int, str, str]]:
-    """Lines, texts and contexts of the passages, contexts without the file's name."""
-    found = read_passages(written(folder, name, content))
-    stem = name.partition(".")[0]
-    assert all(context.startswith(stem) for _, _, context in found)
-    return [(line, text, context[len(stem) :].removeprefix(", ").removeprefix(" › ")) for line, text, context in found]
-
-
-def texts(folder: Path, content: str | bytes, name: str = "a.md") -> list[str]:
-    return [text for _, text, _ in read(folder, content, name)]
 
 
 def test_a_passage_knows_what_stands_above_it(tmp_path: Path) -> None:
@@ -177,81 +158,6 @@ def test_marks_of_a_pdf_are_headings_and_its_lines_are_no_markdown(tmp_path: Pat
     assert found == [(1, "Contents", ""), (1, "# apt install • We haupts\u00e4chlich walk.", "1. Our  Trip")]
 
 
-REPLY = """Dear all,
-
-the pipe is replaced – on Thursday.
-
-On 23 Feb, Anna wrote:
-
-> When?
->> Soon.
-
--- 
-Penhallow Lettings
-"""
-
-
-@pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
-@pytest.mark.parametrize("name", ["a.eml", "a.txt"])
-def test_mails_are_decoded_and_answers_stand_alone(tmp_path: Path, name: str, encoding: str) -> None:
-    mail = EmailMessage()
-    mail["From"] = "Ann Ö. <a@b.example>"
-    mail["Subject"] = "Heizung – März"
-    mail["To"] = "all@b.example"
-    mail.set_content(REPLY, cte=encoding)
-    mail.add_alternative("<p>other</p>", "html")
-    answer = (1, "Dear all, the pipe is replaced – on Thursday.", "Ann Ö. › Heizung – März")
-    assert read(tmp_path, mail.as_bytes(), name) == [answer]
-
-
-BELOW = "{}: Anna <a@b.example>\n{}: Montag, 2. September 2024\n{}: Boris\n{}: Keys\n\nWhere are they?\n"
-
-
-@pytest.mark.parametrize("head", ["-----Original Message-----\n", "________________\n", ""])
-@pytest.mark.parametrize("fields", ["From Sent To Subject", "De Enviado Para Asunto"])
-def test_an_answered_mail_is_left_out_and_a_forwarded_one_stays(tmp_path: Path, head: str, fields: str) -> None:
-    text = "In the shed.\n\n" + head + BELOW.format(*fields.split())
-    mail = "From: b\nTo: a\nSubject: {} Keys\n\n" + text
-    assert texts(tmp_path, mail.format("AW:"), "a.eml") == ["In the shed."]
-    assert texts(tmp_path, mail.format("WG:"), "a.eml") == ["In the shed. Where are they?"]
-
-
-def test_an_answer_in_a_page_stands_alone_below_its_subject(tmp_path: Path) -> None:
-    mail = "From: b\nTo: a\nSubject: Re: Keys\nContent-Type: text/html\n\n"
-    mail += "<p style='display: none'>preview</p><h1>Hello</h1>In the shed."
-    mail += "<div class=gmail_attr>Anna wrote:</div><blockquote type=cite>Where are they?</blockquote>"
-    assert read(tmp_path, mail, "a.eml") == [(1, "In the shed.", "b › Re: Keys › Hello")]
-
-
-def test_odd_mails_are_read(tmp_path: Path) -> None:
-    html = "From: a\nSubject: b\nTo: c\nContent-Type: text/html; charset=none\n\n<p>café<blockquote>was forwarded"
-    assert texts(tmp_path, html, "a.eml") == ["café was forwarded"]
-    assert texts(tmp_path, "From: a\nTo: b\nSubject: c\n\n> only\n> quoted", "b.txt") == ["only quoted"]
-    assert texts(tmp_path, "From: Monday\nUntil: Friday\n", "c.txt") == ["From: Monday Until: Friday"]
-    assert texts(tmp_path, b"\xff\0", "d.eml") != ["x"]  # read somehow, without an error
-
-
-def test_only_what_is_too_long_or_too_deep_of_a_mail_is_lost(tmp_path: Path) -> None:
-    word = "=?utf-8?q?caf=C3=A9?="
-    mail = f"From: Anna <a@b.example>\nTo: b\nSubject: {f'{word} ' * 9000}\n\nIt rains.\n"
-    (_, subject, context), (_, text, _) = read(tmp_path, mail, "a.eml")
-    assert (text, context) == ("It rains.", f"Anna › {'café' * 49}caf…") and len(subject) > 300
-    mail = "From: a\nTo: b\nSubject: c\nContent-Type: text/plain; charset=punycode\n\nIt rains-.\n"
-    assert texts(tmp_path, mail, "a.eml") == ["It rains-."]  # in no encoding
-    parts = [f'Content-Type: multipart/mixed; boundary="{depth}"\n\n--{depth}\n' for depth in range(99)]
-    for depth in (15, 99):
-        mail = f"From: a\nTo: b\nSubject: c\n{''.join(parts[:depth])}\nIt rains.\n"
-        assert any("It rains." in text for text in texts(tmp_path, mail, "a.eml"))
-
-
-def test_a_mailbox_is_many_mails(tmp_path: Path) -> None:
-    box = "From a@b.example Mon\nFrom: Anna <a@b.example>\nSubject: Keys\nTo: c\n\nIn the shed.\n>From there on.\n\n"
-    box += "From c@b.example Tue\nFrom: Boris\nSubject: Re: Keys\nTo: a\n\nThanks.\n"
-    expected = [(2, "In the shed. From there on.", "Keys (Anna)"), (10, "Thanks.", "Re: Keys (Boris)")]
-    for name, content in (("a.mbox", box.encode()), ("a.mbox.gz", gzip.compress(box.replace("\n", "\r\n").encode()))):
-        assert read(tmp_path, content, name) == expected
-
-
 def test_packed_texts_are_read(tmp_path: Path) -> None:
     assert read(tmp_path, gzip.compress(b"# Trip\n\nAt nine."), "a.md.gz") == [(3, "At nine.", "Trip")]
 
@@ -330,39 +236,6 @@ def test_a_table_in_a_table_is_read_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", sorted({*READERS} - {".docx", ".odt", ".pdf", ".eml"}))
 def test_every_kind_is_empty_or_refused_in_one_line(tmp_path: Path, suffix: str) -> None:
     assert read_passages(written(tmp_path, f"a{suffix}", "")) == []
-
-
-WESTERN = [
-    "Die Müllabfuhr kommt am Dienstag – für 3 €.",
-    "« Où est la gare ? » L’été, créée, CAFÉ», coûte 12½ €. Villes n°s 5 et 6.",
-    "¿Dónde está la estación? ¡Aquí! São José, n.º 5, rødgrød, æøå.",
-    "Müll",
-]
-# Texts in other encodings, which would be nonsense as cp1252.
-FOREIGN = {
-    "cp1251": "Привет, где вокзал?",
-    "cp1253": "Πού είναι ο σταθμός;",
-    "cp1250": "Byłem wczoraj w mieście, żółw też.",
-    "cp1256": "أين المحطة",
-    "gbk": "车站在哪里",
-    "euc-jp": "駅はどこですか",
-    "shift_jis": "駅はどこですか。",
-    "utf-16": "車站在哪裡",
-}
-
-
-def test_old_western_texts_are_known_and_nothing_else(tmp_path: Path) -> None:
-    guessed = list[Path]()
-    for text in WESTERN:
-        file = written(tmp_path, "old.txt", text.encode("cp1252"))
-        assert " ".join(passage for _, passage, _ in read_passages(file, guessed)) == text
-    assert guessed == [file] * len(WESTERN)
-    for encoding, text in FOREIGN.items():
-        assert as_western(text.encode(encoding)) is None, encoding
-    assert texts(tmp_path, "<p>déjà vu</p>".encode("latin-1"), "a.html") == ["déjà vu"]
-    for head in ("", "Content-Type: text/plain; charset=iso-8859-1\n"):  # or nothing, as many old programs say
-        mail = f"From: Anna\nSubject: Tickets\n{head}\nL’été arrive, à 9 €.\n".encode("cp1252")
-        assert texts(tmp_path, mail, "a.eml") == ["L’été arrive, à 9 €."]
 
 
 LARGE = 40_000_000  # bytes that little unpacks to

@@ -169,6 +169,7 @@ MAIL = [
     Repeated("a: b\n\n", f"{HEAD}Content-Type: message/delivery-status\n\n", every=10),
 ]
 MAILBOX = marks("From a\n\n", ">From a\n", ">", "From ", "From a\n", start="From a\n\n")
+MAILBOX += marks("From a Mon\na: b\n", "From a Mon\n", "From a 1 1:11:11", "1:11:11 ", " at a", start="From a Mon\n\n")
 MAILBOX += [Repeated("From a\nFrom: b\nSubject: c\n\nd\n\n", every=20)]
 
 PDF = marks(".", " .", ". . ", "a-\nb ", "-\n", "a-", "# ", "= ", "1", "a\n", "\ufffe", "\uf0b7", "a-b ", middle="x")

@@ -16,6 +16,7 @@ from xsent.errors import find_extra, require_extra
 from xsent_apps.notes.folder import INDEX, Notes
 from xsent_apps.notes.passages import headings_of, sentences_of
 from xsent_apps.notes.read import READERS, kind_of
+from xsent_apps.notes.source import Remarks
 
 _COLUMNS = {"score": float, "place": str, "text": str, "context": str}
 _JSON_COLUMNS = {
@@ -121,16 +122,24 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_a
     if others and notes.skipped.keys() != before[0]:
         kinds = _by_kind(Counter(kind_of(Path(name)) for name in others))
         typer.echo(f"Skipped: {kinds}; run xsent notes without a query to list {'all' if named else 'them'}.", err=True)
-    if notes.guessed:
-        paths = ", ".join(plain(path) for path in notes.guessed[:_NAMED])
-        more = f" and {len(notes.guessed) - _NAMED:,} more" if len(notes.guessed) > _NAMED else ""
-        typer.echo(f"Read as cp1252, because they are not UTF-8: {paths}{more}.", err=True)
+    _report_remarks(notes.remarks)
     if count or not is_asked:
         files, passages = notes.size()
         done = f"Indexed {_count(files, 'file')}, {_count(passages, 'passage')} in {notes.index}"
         typer.echo(f"{done}; new, changed or deleted: {count:,}.", err=True)
     if notes.ignored and (count or not may_fail) and notes.ignored != before[1]:
         typer.echo(f"Ignored, not notes: {_by_kind(notes.ignored)}.", err=True)
+
+
+def _report_remarks(remarks: Remarks) -> None:
+    """Report guessed encodings, and parts of files that were lost."""
+    for encoding, files in remarks.guessed.items():
+        paths = ", ".join(plain(path) for path in files[:_NAMED])
+        more = f" and {len(files) - _NAMED:,} more" if len(files) > _NAMED else ""
+        typer.echo(f"Read as {encoding}, because they are not UTF-8: {paths}{more}.", err=True)
+    for path, lost in remarks.lost.items():
+        more = f"; and {len(lost) - 1:,} more" if len(lost) > 1 else ""
+        typer.echo(f"Read in part: {plain(path)}: {plain(lost[0])}{more}", err=True)
 
 
 def _count(number: int, noun: str) -> str:

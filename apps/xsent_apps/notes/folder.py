@@ -14,6 +14,7 @@ from xsent import DataError, Document, FingerprintError, Hit, SearchIndex, Sente
 from xsent.errors import require_extra
 from xsent.files.atomic import as_write_error, recover, refuse_links
 from xsent_apps.notes.read import READERS, kind_of, read_passages
+from xsent_apps.notes.source import Remarks
 
 INDEX = ".xsent-notes"  # default name of the index, in the folder itself
 READING = "7"  # version of the rules that turn files into passages; a change makes all files be read again
@@ -35,7 +36,7 @@ class Notes:
     def _begin(self) -> None:
         self.skipped: dict[str, str] = {}  # files that the last update could not read, and why
         self.newly_skipped: list[str] = []  # those not known from an earlier update
-        self.guessed: list[Path] = []  # texts that the last update read as cp1252
+        self.remarks = Remarks()  # on the files that the last update read
         self.ignored = Counter[str]()  # files of other kinds, by suffix
 
     def update(self, encoder: SentenceEncoder, *, force: bool = False, show_progress_bar: bool | None = False) -> int:
@@ -68,7 +69,7 @@ class Notes:
         if not (changed or removed or is_new):
             return 0
         self._close()
-        self.guessed = []  # all of these are read again
+        self.remarks = Remarks()  # all of these are read again
         skipped_before = len(self.skipped)
         documents = _Reading(changed, lambda name: self._read(name, stamps[name]))
         resume = "make room, or choose another place with --index, and run it again to continue"
@@ -129,7 +130,7 @@ class Notes:
         try:
             if size > self._max_bytes:
                 raise DataError(f"{path}: {size:,} bytes, more than --max-bytes {self._max_bytes:,}")
-            found = read_passages(path, self.guessed)
+            found = read_passages(path, self.remarks)
         except XsentError as error:
             self.skipped[name] = str(error)
             return Document(name, "", [])

@@ -1,20 +1,37 @@
 """Reads e-mail as lines of Markdown, with the standard library."""
 
-import codecs
+import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from email import message_from_bytes
-from email.message import EmailMessage, Message, MIMEPart
+from email.message import EmailMessage, Message
 from email.policy import EmailPolicy, default
 from functools import lru_cache
+from itertools import compress, groupby, pairwise
 
-from xsent.files.encodings import as_western
+from xsent import DataError
+from xsent.errors import in_one_line
+from xsent.files.encodings import declared_encoding, decoded
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.source import Source
 
-_MBOX = re.compile(rb"(?:\A|(?<=\n\n))From [^\n]*\n")  # before each mail
-_FIELD = re.compile(rb"[A-Za-z-]+:[ \t]")
-_HEAD = re.compile(rb"^(from|to|subject|date|received|mime-version):[ \t]", re.IGNORECASE | re.MULTILINE)
+_Lines = list[tuple[int, str]]
+
+# The line before each mail of a mailbox: its sender and its date, then a field. A sentence may begin with "From", too.
+_MBOX = re.compile(
+    rb"^From [^ \n]{1,200}(?: at [^ \n]{1,200})? {1,9}"
+    rb"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|\d[^\n]{0,40}?\d:\d\d:\d\d)[^\n]{0,100}\n(?=>?From |[!-9;-~]+[ \t]*:)",
+    re.MULTILINE,
+)
+_FIELD = re.compile(rb"[A-Za-z-]+:")
+_HEAD = re.compile(rb"^([a-z-]+):", re.IGNORECASE | re.MULTILINE)
+_ABOUT = frozenset((b"from", b"to", b"subject", b"date", b"received", b"mime-version"))
+_WRITTEN_BY_PROGRAMS = frozenset(
+    b"received return-path mime-version message-id content-type content-transfer-encoding delivered-to".split()
+)
+_ENCODED = r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([bBqQ])\?([^?]*)\?="  # charset, encoding and text of a word
+_ENCODED_WORD = re.compile(_ENCODED)
+_ENCODED_WORDS = re.compile(rf"(?:{_ENCODED}\s*(?==\?))*{_ENCODED}")
 _SENT_FROM = re.compile(
     r"(Sent from my|Von meinem|Gesendet von m|Envoyé de mon|Enviado d|Inviato da|Ver(zonden|stuurd) v|Отправлено с )"
     r".{0,40}$"
@@ -23,11 +40,15 @@ _PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of a reply's subjec
 _FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
 # Header line of the mail below a reply, as in Outlook.
 _HEAD_LINE = re.compile(r"[^\W\d][^:：]{1,20}[:：]\s|-{4,}|_{8,}")
-_NO_ENCODINGS = ("punycode", "idna")  # these encode host names, not text; decoding may take quadratic time
 _LONGEST_FIELD = 2000  # characters; the standard library takes quadratic time to parse one
 _LONGEST_WROTE = 400  # characters
 _DEEPEST = 20  # most levels of nested parts
-_UNSURE = ("us-ascii", "utf-8", "iso-8859-1")  # encodings claimed by programs that do not know theirs
+_MAIL = ("message/rfc822", "message/global")
+_NO_TEXT = frozenset("calendar vcard x-vcard directory css rtf rfc822-headers x-amp-html x-watch-html".split())
+_ENCRYPTED = ("encrypted", "pkcs7-mime", "x-pkcs7-mime")
+_SHINGLE = 3  # characters in a row by which two texts are compared
+_LONGEST_STUB = 300  # characters of "To read this mail, open it in a browser" and the like
+_COMPARED = 4_000  # most characters to compare
 
 
 class _Part(EmailMessage):
@@ -60,63 +81,261 @@ class _Policy(EmailPolicy):
 
     def header_fetch_parse(self, name: str, value: str) -> str:
         """A field as an object; cached, because the type of a part is read seven times."""
-        return _parsed(name, value)
+        return _field_parsed(name, value)
 
 
 _POLICY = _Policy()
-_parsed: Callable[[str, str], str] = lru_cache(maxsize=32)(default.header_fetch_parse)
+_field_parsed: Callable[[str, str], str] = lru_cache(maxsize=32)(default.header_fetch_parse)
 
 
 def is_mail(content: bytes) -> bool:
-    """Whether a file begins with the header of a mail."""
-    head = content[:10_000].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
-    return bool(_FIELD.match(head)) and len({field.lower() for field in _HEAD.findall(head)}) >= 3
+    """Whether a file begins with the header of a mail, or of the first mail of a mailbox."""
+    start = _without_mark(content[:10_000]).replace(b"\r\n", b"\n").lstrip(b"\n")
+    head = start.partition(b"\n\n")[0]
+    if _MBOX.match(start):
+        return True
+    names = {name.lower() for name in _HEAD.findall(head)} if _FIELD.match(head) else set()
+    is_sent = {b"from", b"subject"} <= names and bool(re.search(rb"^from:[^\n]*@", head, re.IGNORECASE | re.MULTILINE))
+    by_program = bool(names & _WRITTEN_BY_PROGRAMS) and bool(names & {b"from", b"to", b"subject"})
+    return is_sent or by_program or len(names & _ABOUT) >= 3
 
 
 def read_mail(content: bytes) -> Source:
-    """The text of a mail, without quoted replies and signature, below its subject; the sender is its context."""
-    mail = message_from_bytes(content, policy=_POLICY)
-    assert isinstance(mail, EmailMessage)
-    sender = " ".join(re.sub(r"<[^<>]*>", "", str(mail.get("from", ""))).replace('"', "").split())
-    subject = " ".join(str(mail.get("subject", "")).split())
-    lines = [(1, f"# {subject}"), (1, "")]
-    body = mail.get_body(("plain", "html"))
-    if body is not None:  # a part without fields is falsy
-        text = _decoded(body)
-        if body.get_content_subtype() == "html":
-            lines += [(number, f"#{line}" if line[:1] == "#" else line) for number, line in read_page(text).lines]
-        else:
-            written = list(enumerate(re.split("\r\n|\n|\r", text), 1))
-            lines += _own(_without_head(written, subject)) or written
-    return Source(lines, [sender])
+    """The text of a mail, without quoted replies and signature, below its subject; the sender is its context.
+
+    Several mails, as in the archive of a mailing list, are read as a mailbox. Raises DataError if no text can be read.
+    """
+    content = _without_mark(content).lstrip(b"\r\n")
+    if content.startswith(b"From ") and len(_MBOX.findall(box := content.replace(b"\r\n", b"\n"))) > 1:
+        return read_mbox(box)
+    return _read(_parsed(content))
 
 
 def read_mbox(content: bytes) -> Source:
-    """Many mails in one file; all lines of a mail have the number of its first line."""
-    lines = list[tuple[int, str]]()
+    """Many mails in one file; all lines of a mail have the number of its first line.
+
+    A mail that cannot be read is lost. Raises DataError if none can be read.
+    """
+    lines: _Lines = []
+    lost: list[str] = []
     first = 1
-    for part in _MBOX.split(content.replace(b"\r\n", b"\n")):
+    for part in _mails(content.replace(b"\r\n", b"\n")):
+        at = first + part.startswith(b"From ")
         if part.strip():
-            mail = read_mail(re.sub(rb"^>(>*From )", rb"\1", part, flags=re.MULTILINE))
-            (_, subject), *text = mail.lines
-            sender = ", ".join(mail.about)
-            lines += [(first, f"{subject} ({sender})" if sender else subject), *((first, line) for _, line in text)]
-        first += part.count(b"\n") + 1
-    return Source(lines, [])
+            try:
+                mail = _read(_parsed(re.sub(rb"^>(>*From )", rb"\1", part, flags=re.MULTILINE)))
+            except MemoryError:
+                raise
+            except Exception as error:  # a parser of a damaged mail raises anything
+                lost.append(f"the mail at line {at}: {in_one_line(error)}")
+            else:
+                lost += [f"the mail at line {at}: {each}" for each in mail.lost]
+                lines += [(at, f"# {_title(mail)}"), *((at, line) for _, line in [*mail.lines][1:])]
+        first += part.count(b"\n")
+    if lost and not lines:
+        raise DataError(lost[0])
+    return Source(lines, [], lost)
 
 
-def _decoded(body: MIMEPart) -> str:
-    """The text of a part of a mail; bytes in another encoding than declared are harmless."""
-    content = body.get_payload(decode=True)
-    assert isinstance(content, bytes)
-    charset = body.get_content_charset("utf-8")
-    if charset in _UNSURE and (text := as_western(content)):
-        return text
+def _mails(content: bytes) -> Iterable[bytes]:
+    """The mails of a mailbox, each with the line before it."""
+    starts = [0, *(found.start() for found in _MBOX.finditer(content) if found.start()), len(content)]
+    return (content[start:end] for start, end in pairwise(starts))
+
+
+def _without_mark(content: bytes) -> bytes:
+    """A mail without a byte-order mark, and in UTF-8 if an editor has saved it as UTF-16."""
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    return decoded(content).text.encode() if content.startswith((b"\xff\xfe", b"\xfe\xff")) else content
+
+
+def _parsed(content: bytes) -> Message:
+    return message_from_bytes(content, policy=_POLICY)
+
+
+def _read(mail: Message) -> Source:
+    sender = " ".join(re.sub(r"<[^<>]*>", "", _field(mail, "from")).replace('"', "").split())
+    subject = " ".join(_field(mail, "subject").split())
+    lost: list[str] = []
+    body = _body(mail, subject, lost)
+    if lost and not body:
+        raise DataError(lost[0])
+    return Source([(1, f"# {subject}"), (1, ""), *body], [sender], lost)
+
+
+def _title(mail: Source) -> str:
+    """The subject and the sender of a mail among others."""
+    (_, subject), *_ = mail.lines
+    sender = ", ".join(mail.about)
+    return f"{subject[2:]} ({sender})" if sender else subject[2:]
+
+
+def _field(mail: Message, name: str) -> str:
+    """The text of a field, also of one whose letters are not encoded, or each half of one in a word of its own."""
+    raw = next((str(value) for field, value in mail.raw_items() if field.lower() == name), "")
+    content = raw.encode("ascii", "surrogateescape").replace(b"\r", b"").replace(b"\n", b"")
+    return _ENCODED_WORDS.sub(_decoded_words, _tolerant(content, mail.get_content_charset("")))
+
+
+def _decoded_words(found: re.Match[str]) -> str:
+    words = groupby(_ENCODED_WORD.findall(found[0]), key=lambda word: word[0].lower())
+    return "".join(_tolerant(b"".join(map(_word, same)), charset) for charset, same in words)
+
+
+def _word(word: tuple[str, str, str]) -> bytes:
+    _, encoding, text = word
+    content = text.encode(errors="replace")
     try:
-        is_text = codecs.lookup(charset).name not in _NO_ENCODINGS
-        return content.decode(charset if is_text else "utf-8", "replace")
-    except LookupError:  # an unknown encoding
-        return content.decode("utf-8", "replace")
+        return binascii.a2b_qp(content, header=True) if encoding in "qQ" else binascii.a2b_base64(content + b"==")
+    except binascii.Error:
+        return content
+
+
+def _tolerant(content: bytes, charset: str) -> str:
+    """The text of a field; of an unknown encoding, whatever is UTF-8."""
+    try:
+        return decoded(content, charset).text
+    except DataError:
+        return content.decode(errors="replace")
+
+
+def _body(part: Message, subject: str, lost: list[str]) -> _Lines:
+    """The text of a mail or of a part of one; what cannot be read is added to `lost`."""
+    try:
+        if _is_mail_part(part):
+            return _attached(part)
+        if part.get_content_type() == "multipart/alternative" and part.is_multipart():
+            return _best(_parts(part), subject, lost)
+        if part.get_content_subtype() in _ENCRYPTED:
+            raise DataError("its text is encrypted; save it decrypted")
+        if part.is_multipart():
+            return _all(_parts(part), subject, lost)
+        if part.get_content_maintype() in ("text", "multipart") and part.get_content_subtype() not in _NO_TEXT:
+            return _page(part) if part.get_content_subtype() == "html" else _written(part, _decoded(part), subject)
+    except MemoryError:
+        raise
+    except Exception as error:  # a parser of a damaged part raises anything
+        lost.append(in_one_line(error))
+    return []
+
+
+def _parts(part: Message) -> list[Message]:
+    """The parts that make up a part, of which the first in multipart/related holds the others, such as pictures."""
+    payload = part.get_payload()
+    parts = [each for each in payload if isinstance(each, Message)] if isinstance(payload, list) else []
+    if part.get_content_maintype() == "message":  # a report on a delivery
+        return []
+    if part.get_content_type() == "multipart/related":
+        return [each for each in parts if each.get_content_maintype() in ("text", "multipart")][:1]
+    return parts
+
+
+def _all(parts: list[Message], subject: str, lost: list[str]) -> _Lines:
+    """The text of all parts in order; that of files which are attached only if there is no other, except mails."""
+    lines: _Lines = []
+    is_file = [part.get_content_disposition() == "attachment" and not _is_mail_part(part) for part in parts]
+    for chosen in (False, True):
+        for part in compress(parts, (each == chosen for each in is_file)) if not lines else ():
+            last = lines[-1][0] if lines else 0  # the numbers continue
+            more = _body(part, subject, lost)
+            lines += [(last, "")] * bool(lines and more) + [(last + number, line) for number, line in more]
+    return lines
+
+
+def _best(parts: list[Message], subject: str, lost: list[str]) -> _Lines:
+    """The plain one of several forms of a text, unless it is empty or only says that there is another."""
+    plain, rich = None, list[tuple[int, str]]()
+    missed: list[str] = []
+    for part in parts:
+        if part.get_content_type() != "text/plain":
+            rich = _body(part, subject, missed) or rich
+        elif plain is None:
+            plain = part
+    try:
+        text = _decoded(plain) if plain is not None else ""
+    except DataError as error:
+        missed.append(in_one_line(error))
+        text = ""
+    if rich and _is_stub(text, " ".join(line for _, line in rich)):
+        return rich
+    if text.strip() and plain is not None:
+        return _written(plain, text, subject)
+    lost += missed
+    return rich
+
+
+def _is_stub(plain: str, rich: str) -> bool:
+    """Whether the plain form of a text lacks most of the other, and is not much more itself."""
+    said, shown = (re.sub(r"[\W_]+", "", text[:_COMPARED].casefold()) for text in (plain, rich))
+    if len(said) > max(_LONGEST_STUB, 2 * len(shown)):
+        return False
+    shingles = {said[at : at + _SHINGLE] for at in range(len(said))}
+    missing = sum(shown[at : at + _SHINGLE] not in shingles for at in range(len(shown) - _SHINGLE + 1))
+    return not said or missing > max(_SHINGLE, len(shown) / 2)
+
+
+def _is_mail_part(part: Message) -> bool:
+    name = part.get_filename("") if part.get_content_maintype() in ("application", "message") else ""
+    return part.get_content_type() in _MAIL or name.lower().endswith(".eml")
+
+
+def _attached(part: Message) -> _Lines:
+    """The text of an attached mail below its subject."""
+    payload = part.get_payload()
+    inner = payload[0] if isinstance(payload, list) else None
+    encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
+    if not isinstance(inner, Message):
+        content = part.get_payload(decode=True)
+        mail = read_mail(content if isinstance(content, bytes) else b"")
+    elif encoding in ("base64", "quoted-printable"):
+        # The standard does not allow it, but programs do so, and the parser takes the code for the text of the mail.
+        code = str(inner.get_payload()).encode(errors="replace")
+        mail = read_mail(binascii.a2b_base64(code + b"==") if encoding == "base64" else binascii.a2b_qp(code))
+    else:
+        mail = _read(inner)
+    lines = [*mail.lines][1:]
+    return [(1, f"## {_title(mail)}"), *((number, f"#{line}" if line[:1] == "#" else line) for number, line in lines)]
+
+
+def _page(part: Message) -> _Lines:
+    """The text of a page, whose headings are below the subject."""
+    return [(number, f"#{line}" if line[:1] == "#" else line) for number, line in read_page(_decoded(part)).lines]
+
+
+def _written(part: Message, text: str, subject: str) -> _Lines:
+    """What the sender wrote of a plain text, or all of it if that is nothing."""
+    lines = list(enumerate(re.split("\r\n|\n|\r", text), 1))
+    if str(part.get_param("delsp", "")).lower() == "yes":  # a language without spaces between words
+        lines = _unflowed(lines)
+    return (_own(_without_head(lines, subject)) or lines) if text.strip() else []
+
+
+def _unflowed(lines: _Lines) -> _Lines:
+    """Lines of which those that end in a space are joined to the next without it, as RFC 3676 says."""
+    joined: _Lines = []
+    flows = False
+    for number, line in lines:
+        if flows and not line.startswith(">"):
+            joined[-1] = (joined[-1][0], joined[-1][1] + line.removesuffix(" "))
+        else:
+            joined.append((number, line.removesuffix(" ") if line != "-- " else line))
+        flows = line.endswith(" ") and line != "-- "
+    return joined
+
+
+def _decoded(part: Message) -> str:
+    """The text of a part. Raises DataError if its encoding cannot be told."""
+    content = part.get_payload(decode=True)
+    assert isinstance(content, bytes)
+    charset = part.get_content_charset("")
+    if part.get_content_subtype() == "html" and charset in ("", "us-ascii"):
+        charset = declared_encoding(content) or charset
+    try:
+        return decoded(content, charset or "utf-8").text
+    except DataError:
+        if b"\0" not in content:
+            raise
+        return decoded(content.replace(b"\0", b""), charset).text  # a damaged mailbox
 
 
 def _without_head(lines: list[tuple[int, str]], subject: str) -> list[tuple[int, str]]:
@@ -144,7 +363,7 @@ def _own(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     own = list[tuple[int, str]]()
     written = list[tuple[int, bool]]()  # positions of non-empty lines, and whether they announce a quotation
     for number, line in lines:
-        if line.rstrip() == "--":
+        if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
             break
         if _SENT_FROM.match(line):
             continue

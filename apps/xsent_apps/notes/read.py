@@ -1,6 +1,5 @@
 """Reads files as passages, each with its line number, or page number in a PDF."""
 
-import codecs
 import gzip
 import re
 import zipfile
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from xsent import DataError
 from xsent.errors import MissingExtraError, in_one_line, require_extra
-from xsent.files.encodings import as_western
+from xsent.files.encodings import declared_encoding, decoded
 from xsent_apps.notes.data import without_data
 from xsent_apps.notes.front_matter import split_front_matter
 from xsent_apps.notes.furigana import without_furigana, without_ruby_tags
@@ -24,7 +23,7 @@ from xsent_apps.notes.org import read_org
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.passages import PAGE_END, Passage, as_text, passages
 from xsent_apps.notes.rst import read_rst
-from xsent_apps.notes.source import MOST_BYTES, Source, read_unpacked
+from xsent_apps.notes.source import MOST_BYTES, Remarks, Source, read_unpacked
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -33,7 +32,8 @@ _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
 _BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a character of a symbol font
 _DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of the dots that lead to a page number
-_NO_TEXT = frozenset((".pdf", ".docx", ".odt", ".eml", ".mbox"))  # not text, or text that declares its encoding
+_NO_TEXT = frozenset((".pdf", ".docx", ".odt", ".eml", ".mbox"))  # not text, or text in several encodings
+_PAGES = (".html", ".htm", ".xhtml")
 _EDGE = 3  # lines at the top and the bottom of a page, where its number and the title of the text are
 _MOST_PAGES = 0.8  # a line is dropped if it is on at least this share of pages
 
@@ -64,10 +64,10 @@ _RUN = f"{_W}r"
 _HIDDEN = f"{_W}rPr/{_W}vanish"
 
 
-def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage]:
+def read_passages(path: Path, remarks: Remarks | None = None) -> list[Passage]:
     """The passages of a file, each with the number of its first line, or its page number in a PDF.
 
-    A text that is not Unicode but looks like cp1252 is read as that; its path is added to `guessed`.
+    Guesses and losses are added to `remarks`.
 
     Raises DataError for whatever goes wrong with a file that cannot be read or does not match its suffix, and
     MissingExtraError if the package that reads it is not installed; the message names the file.
@@ -78,13 +78,16 @@ def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage
         content = path.read_bytes()
         if is_packed:
             content = read_unpacked(gzip.open(BytesIO(content)), "text")
-        if suffix not in _NO_TEXT and not is_mail(content) and (text := as_western(content)):
-            content = text.encode()
-            if guessed is not None:
-                guessed.append(path)
+        guessed = ""
+        if suffix not in _NO_TEXT and not is_mail(content):
+            text, guessed = decoded(content, declared_encoding(content) if suffix in _PAGES else "")
+            content = text.encode(errors="replace")
         source = READERS[suffix](content)
         stem = path.stem.removesuffix(suffix) if is_packed else path.stem
-        return list(passages(without_data(source.lines), [stem, *source.about]))
+        found = list(passages(without_data(source.lines), [stem, *source.about]))
+        if remarks is not None:
+            remarks.add(path, guessed, source.lost)
+        return found
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or in_one_line(error)})") from error
     except (DataError, MissingExtraError) as error:
@@ -102,17 +105,8 @@ def kind_of(path: Path) -> str:
 
 
 def _decoded(content: bytes) -> str:
-    """The text of a file in UTF-8 or UTF-16, with uniform line ends. Raises DataError for anything else."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = content.decode("utf-16", errors="replace")
-    elif b"\0" in content:
-        raise DataError("contains binary data, not text")
-    else:
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DataError(f"not UTF-8 (byte 0x{content[error.start]:02x} at {error.start + 1})") from error
-    return re.sub("\r\n?", "\n", text)
+    """A text in UTF-8, which `read_passages` makes of all encodings, with uniform line ends."""
+    return re.sub("\r\n?", "\n", content.decode("utf-8-sig"))
 
 
 def _read_text(content: bytes) -> Source:
@@ -125,6 +119,11 @@ def _read_text(content: bytes) -> Source:
 
 def _read_markdown(content: bytes) -> Source:
     return read_mail(content) if is_mail(content) else read_markdown(_decoded(content))
+
+
+def _read_page(content: bytes) -> Source:
+    """A page, or a mail around one, as browsers save pages with their pictures."""
+    return read_mail(content) if is_mail(content) else read_page(_decoded(content))
 
 
 def _read_subtitles(content: bytes) -> Source:
@@ -328,7 +327,7 @@ READERS: dict[str, Callable[[bytes], Source]] = {
     **dict.fromkeys((".md", ".markdown"), _read_markdown),
     ".rst": lambda content: read_rst(_decoded(content)),
     ".org": lambda content: read_org(_decoded(content)),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), lambda content: read_page(_decoded(content))),
+    **dict.fromkeys(_PAGES, _read_page),
     ".pdf": _read_pdf,
     ".docx": _read_docx,
     ".odt": _read_odt,

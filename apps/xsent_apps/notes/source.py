@@ -1,7 +1,8 @@
 """The result of reading a file, and helpers for readers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from gzip import GzipFile
+from pathlib import Path
 from typing import IO, NamedTuple
 
 from xsent import DataError
@@ -14,6 +15,22 @@ class Source(NamedTuple):
 
     lines: Iterable[tuple[int, str]]  # numbers, from 1, and texts
     about: list[str]  # names of the whole file, such as its title
+    lost: Sequence[str] = ()  # parts that cannot be read, and why
+
+
+class Remarks:
+    """What readers say about files that they have read."""
+
+    def __init__(self) -> None:
+        self.guessed = dict[str, list[Path]]()  # texts whose encoding is a guess, by encoding
+        self.lost = dict[Path, list[str]]()  # what of a file could not be read, and why
+
+    def add(self, path: Path, guessed: str, lost: Sequence[str]) -> None:
+        """Note what was guessed and lost in a file."""
+        if guessed:
+            self.guessed.setdefault(guessed, []).append(path)
+        if lost:
+            self.lost[path] = [*lost]
 
 
 def read_unpacked(file: IO[bytes] | GzipFile, name: str) -> bytes:

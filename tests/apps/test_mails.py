@@ -1,0 +1,264 @@
+"""Mails and mailboxes as passages."""
+
+import gzip
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from commands import raises
+from reading import read, texts, written
+
+from xsent import DataError
+from xsent_apps.notes.read import read_passages
+from xsent_apps.notes.source import Remarks
+
+REPLY = """Dear all,
+
+the pipe is replaced – on Thursday.
+
+On 23 Feb, Anna wrote:
+
+> When?
+>> Soon.
+
+-- 
+Penhallow Lettings
+"""
+
+
+@pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
+@pytest.mark.parametrize("name", ["a.eml", "a.txt"])
+def test_mails_are_decoded_and_answers_stand_alone(tmp_path: Path, name: str, encoding: str) -> None:
+    mail = EmailMessage()
+    mail["From"] = "Ann Ö. <a@b.example>"
+    mail["Subject"] = "Heizung – März"
+    mail["To"] = "all@b.example"
+    mail.set_content(REPLY, cte=encoding)
+    mail.add_alternative("<p>other</p>", "html")
+    answer = (1, "Dear all, the pipe is replaced – on Thursday.", "Ann Ö. › Heizung – März")
+    assert read(tmp_path, mail.as_bytes(), name) == [answer]
+
+
+BELOW = "{}: Anna <a@b.example>\n{}: Montag, 2. September 2024\n{}: Boris\n{}: Keys\n\nWhere are they?\n"
+
+
+@pytest.mark.parametrize("head", ["-----Original Message-----\n", "________________\n", ""])
+@pytest.mark.parametrize("fields", ["From Sent To Subject", "De Enviado Para Asunto"])
+def test_an_answered_mail_is_left_out_and_a_forwarded_one_stays(tmp_path: Path, head: str, fields: str) -> None:
+    text = "In the shed.\n\n" + head + BELOW.format(*fields.split())
+    mail = "From: b\nTo: a\nSubject: {} Keys\n\n" + text
+    assert texts(tmp_path, mail.format("AW:"), "a.eml") == ["In the shed."]
+    assert texts(tmp_path, mail.format("WG:"), "a.eml") == ["In the shed. Where are they?"]
+
+
+def test_an_answer_in_a_page_stands_alone_below_its_subject(tmp_path: Path) -> None:
+    mail = "From: b\nTo: a\nSubject: Re: Keys\nContent-Type: text/html\n\n"
+    mail += "<p style='display: none'>preview</p><h1>Hello</h1>In the shed."
+    mail += "<div class=gmail_attr>Anna wrote:</div><blockquote type=cite>Where are they?</blockquote>"
+    assert read(tmp_path, mail, "a.eml") == [(1, "In the shed.", "b › Re: Keys › Hello")]
+
+
+def test_odd_mails_are_read(tmp_path: Path) -> None:
+    html = "From: a\nSubject: b\nTo: c\nContent-Type: text/html; charset=none\n\n<p>café<blockquote>was forwarded"
+    assert texts(tmp_path, html, "a.eml") == ["café was forwarded"]
+    assert texts(tmp_path, "From: a\nTo: b\nSubject: c\n\n> only\n> quoted", "b.txt") == ["only quoted"]
+    assert texts(tmp_path, "From: Monday\nUntil: Friday\n", "c.txt") == ["From: Monday Until: Friday"]
+    assert texts(tmp_path, b"\xff\0", "d.eml") != ["x"]  # read somehow, without an error
+
+
+def test_only_what_is_too_long_or_too_deep_of_a_mail_is_lost(tmp_path: Path) -> None:
+    word = "=?utf-8?q?caf=C3=A9?="
+    mail = f"From: Anna <a@b.example>\nTo: b\nSubject: {f'{word} ' * 9000}\n\nIt rains.\n"
+    (_, subject, context), (_, text, _) = read(tmp_path, mail, "a.eml")
+    assert (text, context) == ("It rains.", f"Anna › {'café' * 49}caf…") and len(subject) > 300
+    mail = "From: a\nTo: b\nSubject: c\nContent-Type: text/plain; charset=punycode\n\nIt rains-.\n"
+    assert texts(tmp_path, mail, "a.eml") == ["It rains-."]  # in no encoding
+    parts = [f'Content-Type: multipart/mixed; boundary="{depth}"\n\n--{depth}\n' for depth in range(99)]
+    for depth in (15, 99):
+        mail = f"From: a\nTo: b\nSubject: c\n{''.join(parts[:depth])}\nIt rains.\n"
+        assert any("It rains." in text for text in texts(tmp_path, mail, "a.eml"))
+
+
+def test_a_mailbox_is_many_mails(tmp_path: Path) -> None:
+    box = "From a@b.example Mon\nFrom: Anna <a@b.example>\nSubject: Keys\nTo: c\n\nIn the shed.\n>From there on.\n\n"
+    box += "From c@b.example Tue\nFrom: Boris\nSubject: Re: Keys\nTo: a\n\nThanks.\n"
+    expected = [(2, "In the shed. From there on.", "Keys (Anna)"), (10, "Thanks.", "Re: Keys (Boris)")]
+    for name, content in (("a.mbox", box.encode()), ("a.mbox.gz", gzip.compress(box.replace("\n", "\r\n").encode()))):
+        assert read(tmp_path, content, name) == expected
+
+
+def multipart(kind: str, *parts: str, boundary: str = "b") -> str:
+    """A part that consists of others."""
+    inner = "".join(f"--{boundary}\n{part}\n" for part in parts)
+    return f'Content-Type: multipart/{kind}; boundary="{boundary}"\n\n{inner}--{boundary}--\n'
+
+
+def part(kind: str, text: str, more: str = "") -> str:
+    """A part with a text."""
+    return f"Content-Type: {kind}\n{more}\n{text}\n"
+
+
+HEAD = "From: a@b.example\nSubject: Pump\n"
+PAGE = part("text/html", "<p>The pump is loud.</p>")
+ROOF = "From: c@b.example\nSubject: Roof\n\nIt leaks.\n"
+ATTACHED = "Content-Disposition: attachment\n"
+CODED = "Content-Transfer-Encoding: base64\n"
+PICTURE = part("image/png", "iVBORw0=", f"{CODED}Content-Disposition: inline; filename=a.png\n")
+MORE = "Plain forms of a page lack some of it, or say what is in it with other words and signs."
+MAIL_PARTS = {
+    "a blank plain form": (multipart("alternative", part("text/plain", " "), PAGE), "The pump is loud."),
+    "a no-break space": (
+        multipart("alternative", part("text/plain; charset=utf-8", "\xa0"), PAGE),
+        "The pump is loud.",
+    ),
+    "a stub": (
+        multipart("alternative", part("text/plain", "This mail needs a program that shows HTML."), PAGE),
+        "The pump is loud.",
+    ),
+    "a whole plain form": (
+        multipart("alternative", part("text/plain", f"{MORE}\nAsk."), part("text/html", f"<h1>{MORE}</h1><p>Ask.")),
+        f"{MORE} Ask.",
+    ),
+    "a page that is a stub": (
+        multipart("alternative", part("text/plain", f"{MORE} " * 5), part("text/html", "Click to open your mail.")),
+        " ".join([MORE] * 5),
+    ),
+    "a signature": (
+        part("text/plain", "Loud.\n-----BEGIN PGP SIGNATURE-----\niQEzBA\n-----END PGP SIGNATURE-----"),
+        "Loud.",
+    ),
+    "a page with pictures": (
+        multipart("alternative", part("text/plain", ""), multipart("related", PAGE, PICTURE, boundary="c")),
+        "The pump is loud.",
+    ),
+    "text around a picture": (
+        multipart("mixed", part("text/plain", "Before."), PICTURE, part("text/plain", "After.")),
+        "Before. After.",
+    ),
+    "an attached mail": (
+        multipart("mixed", part("text/plain", "See below."), part("message/rfc822", ROOF)),
+        "See below. | Roof (c@b.example): It leaks.",
+    ),
+    "an attached mail in base64": (
+        multipart("mixed", part("message/rfc822", "RnJvbTogYwpTdWJqZWN0OiBSb29mCgpJdCBsZWFrcy4K", CODED)),
+        "Roof (c): It leaks.",
+    ),
+    "an attached file of a mail": (
+        multipart("mixed", part("application/octet-stream; name=a.eml", "U3ViamVjdDogUm9vZgoKSXQgbGVha3MuCg==", CODED)),
+        "Roof: It leaks.",
+    ),
+    "a digest": (multipart("digest", f"\n{ROOF}"), "Roof (c@b.example): It leaks."),
+    "a text that is attached to another": (
+        multipart("mixed", part("text/plain", "See below."), part("text/plain", "x", ATTACHED)),
+        "See below.",
+    ),
+    "a text that is only attached": (
+        multipart("mixed", part("text/plain", "See it.", ATTACHED)),
+        "See it.",
+    ),
+    "an invitation": (
+        multipart("alternative", part("text/plain", "On Monday."), part("text/calendar", "BEGIN:VCALENDAR")),
+        "On Monday.",
+    ),
+    "no boundary": ("Content-Type: multipart/mixed\n\nThe pump is loud.\n", "The pump is loud."),
+    "lines of Japanese": (
+        part("text/plain; charset=utf-8; format=flowed; delsp=yes", "猫は一日に \n二回。\n\n-- \nx"),
+        "猫は一日に二回。",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MAIL_PARTS)
+def test_all_text_of_a_mail_is_read(kind: str, tmp_path: Path) -> None:
+    content, expected = MAIL_PARTS[kind]
+    found = read(tmp_path, HEAD + content, "a.eml")
+    inner = [(context.partition("Pump")[2].removeprefix(" › "), text) for _, text, context in found]
+    assert " | ".join(f"{title}: {text}" if title else text for title, text in inner) == expected
+
+
+def test_a_part_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    greek = b"\xd0\xef\xfd \xe5\xdf\xed\xe1\xe9;"
+    parts = multipart("mixed", part("text/plain", "See below."), part("text/plain", "GREEK"))
+    content = (HEAD + parts).encode().replace(b"GREEK", greek)
+    remarks = Remarks()
+    file = written(tmp_path, "a.eml", content)
+    assert [text for _, text, _ in read_passages(file, remarks)] == ["See below."]
+    unknown = "not UTF-8 (byte 0xd0 at 1), and its encoding cannot be told; convert it to UTF-8"
+    assert remarks.lost == {file: [unknown]}
+    box = b"From a Mon Mar 4 10:00:00 2024\nSubject: a\n\n%s\n\nFrom b Mon Mar 4 10:00:00 2024\nSubject: b\n\nx\n"
+    file = written(tmp_path, "a.mbox", box % greek)
+    remarks = Remarks()
+    assert [(line, text) for line, text, _ in read_passages(file, remarks)] == [(7, "x")]
+    assert remarks.lost == {file: [f"the mail at line 2: {unknown}"]}
+    raises(
+        DataError,
+        r"a\.mbox: the mail at line 2: not UTF-8",
+        texts,
+        tmp_path,
+        box.partition(b"From b")[0] % greek,
+        "a.mbox",
+    )
+    secret = HEAD + part("application/pkcs7-mime", "MIIB", CODED)
+    raises(DataError, r"a\.eml: its text is encrypted; save it decrypted", texts, tmp_path, secret, "a.eml")
+    raises(DataError, r"a\.eml: not UTF-8", texts, tmp_path, HEAD.encode() + b"\n" + greek, "a.eml")
+
+
+ENCODED_HEADS = {
+    "From: =?utf-8?b?w4Q=?= <a@b.example>\nSubject: a =?iso-8859-1?q?=E9?= b\n": "Ä › a é b",
+    'From: "=?utf-8?q?=C3=84?=, B" <a@b.example>\nSubject: =?utf-8?b?0JLRgdGC?=\n =?utf-8?b?0YDQtdGH0LA=?=\n': (
+        "Ä, B › Встреча"
+    ),
+    "From: a\nSubject: =?utf-8?b?0JLR?= =?utf-8?b?gdGC0YDQtdGH0LA=?=\n": "a › Встреча",  # cut within a letter
+    "From: a\nSubject: =?x-sjis?b?lKo=?= =?none?q?x=20y?= =?utf-8?b?eg?= =?utf-8?b?e?=\n": "a › 八x yze",
+    "From: a\nSubject: C:\\users =?utf-8?q?=C3=A9\n": "a › C:\\users =?utf-8?q?=C3=A9",
+}
+
+
+@pytest.mark.parametrize("head", ENCODED_HEADS)
+def test_fields_in_words_are_decoded(head: str, tmp_path: Path) -> None:
+    assert read(tmp_path, f"{head}\nx", "a.eml") == [(1, "x", ENCODED_HEADS[head])]
+
+
+@pytest.mark.parametrize(("charset", "text"), [("cp1251", "Встреча"), ("iso2022_jp", "会議のお知らせ"), ("utf-8", "é")])
+def test_fields_and_texts_that_are_not_encoded_are_read(charset: str, text: str, tmp_path: Path) -> None:
+    mail = f"From: {text} <a@b.example>\nSubject: {text} 1\n\n{text}\n".encode(charset)
+    assert read(tmp_path, mail, "a.eml") == [(1, text, f"{text} › {text} 1")]
+
+
+def test_only_a_sender_and_a_date_begin_a_mail_of_a_mailbox(tmp_path: Path) -> None:
+    text = "From the shop I bring paint.\n\nFrom Monday on the office is closed.\n\nFrom Tue on: not.\n\nThe shed."
+    for first, second in (
+        ("From a@b.example Tue Mar 12 10:00:00 2024", "From b@b.example Tue Mar 12 11:00:00 2024"),
+        ("From 1793@xxx Tue Mar 12 10:00:00 +0000 2024", "From - Tue Mar 12 11:00:00 2024"),
+        ("From a at b.example  Tue Mar 12 10:00:00 2024", "From MAILER-DAEMON Tue Mar 12 11:00 2024"),
+        ("From a@b.example 2024-03-12 10:00:00+01:00", "From b@b.example Tue, 12 Mar 2024 10:00:00 +0100"),
+    ):
+        box = f"{first}\nFrom: a\nSubject: Paint\n\n{text}\n\n{second}\nX-Status: 1\nSubject: Pump\n\nIt is loud.\n"
+        expected = [(2, text.replace("\n\n", " "), "Paint (a)"), (14, "It is loud.", "Pump")]
+        assert read(tmp_path, box, "a.mbox") == expected
+        assert read(tmp_path, box, "b.txt") == expected  # an archive of a mailing list
+
+
+SAVED = {
+    "Subject: Notice\nContent-Type: text/plain; charset=utf-8\n": True,
+    "From: a@b.example\nSubject: Notice\n": True,
+    "Return-Path: <a@b.example>\nSubject: Notice\n": True,
+    "From:\tAnna\nSent:\tMonday\nTo:\tBert\nSubject:\tNotice\n": True,
+    "From: Berlin\nTo: Hamburg\n": False,
+    "Subject: Maths\nDate: 3 May\n": False,
+    "Note: the pump\nPlace: cellar\n": False,
+    "From: Monday\nSubject: none\n": False,
+    "Content-Type: text/html\nDate: 3 May\n": False,
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("head", SAVED)
+def test_a_mail_that_is_saved_as_a_text_is_known_by_its_fields(head: str, encoding: str, tmp_path: Path) -> None:
+    (text,) = texts(tmp_path, f"{head}\nIt is loud.\n".encode(encoding), "a.txt")
+    assert (text == "It is loud.") == SAVED[head] and text.endswith("It is loud.")
+
+
+def test_a_page_that_a_browser_saved_as_a_mail_is_read(tmp_path: Path) -> None:
+    saved = "From: <Saved by Blink>\nSubject: Pump\nMIME-Version: 1.0\n" + multipart("related", PAGE, PICTURE)
+    assert texts(tmp_path, saved, "a.html") == ["The pump is loud."]
