@@ -52,6 +52,8 @@ UNDECLARED = [
     (RUSSIAN, "koi8-r", "KOI8-R"),
     (f"{'The minutes of the meeting. ' * 40}Present: Иван Петров.", "cp1251", "cp1251"),
     (RUSSIAN.upper(), "koi8-r", "KOI8-R"),
+    ("Я люблю свой город.", "koi8-r", "KOI8-R"),  # as cp1251 it has a small letter, then capitals
+    ("Я не хочу гостей.", "cp1251", "cp1251"),
     (JAPANESE, "shift_jis", "Shift_JIS"),
     ("議題：①番の予算のこと", "cp932", "Shift_JIS"),
     (JAPANESE, "euc_jp", "EUC-JP"),

@@ -56,9 +56,10 @@ _PER_RUN = 40  # fewest characters beyond ASCII per run
 _TYPOGRAPHY = "\xa0«»„“”‘’–—…№•§©®°·€"
 _BEYOND_ASCII = re.compile(rf"[^\0-\x7f{_TYPOGRAPHY}]")
 _RUSSIAN = re.compile(r"(?<!\w)(?:[А-ЯЁЄІЇҐ]?[а-яёєіїґ]+|[А-ЯЁЄІЇҐ]+)(?!\w)")  # a word
-_FREQUENT = re.compile("[оеаинтсрвлкмдпуі]", re.IGNORECASE)  # four fifths of the letters of a Russian text
+_FREQUENT = re.compile("[оеаинтсрвлкмдпуі]")  # four fifths of the letters of a Russian text
+_CAPITAL = 0.6  # weight of a capital beside small letters: KOI8-R has one where cp1251 has the other
 _KANA = re.compile("[ぁ-ヿ]")
-_LEAST_CYRILLIC = 0.6  # lowest share of frequent letters in all beyond ASCII
+_LEAST_CYRILLIC = 0.55  # lowest share of frequent letters in all beyond ASCII
 _LEAST_JAPANESE = 0.1  # lowest share of kana
 _SAMPLE = 100_000  # characters of a text to judge it by, from the first beyond ASCII
 _BETTER = 0.3  # a guess beats the declared encoding by this share
@@ -165,9 +166,12 @@ def _score(text: str, letters: re.Pattern[str]) -> float:
         return 0
     text = text[first.start() : first.start() + _SAMPLE]
     beyond = _count(_BEYOND_ASCII, text)
-    within = " ".join(_RUSSIAN.findall(text)) if letters is _FREQUENT else text
-    outside = beyond - _count(_BEYOND_ASCII, within)
-    return (_count(letters, within) - outside) / beyond
+    if letters is not _FREQUENT:
+        return _count(letters, text) / beyond
+    words = " ".join(_RUSSIAN.findall(text))
+    outside = beyond - _count(_BEYOND_ASCII, words)
+    capital = 1 if words.isupper() else _CAPITAL
+    return (_count(letters, words) + capital * _count(letters, words.swapcase()) - outside) / beyond
 
 
 def _likely(text: str) -> float:
