@@ -106,6 +106,7 @@ secret
 #+END_COMMENT
 #+begin_src sh
 # ls
+# -l
 ,* ls
 #+end_src
 #+BEGIN_QUOTE
@@ -126,7 +127,7 @@ End.
 ORG_SHOWN: Shown = [
     ("The cottage.", ""),
     ("- TODO Call the plumber, phone, urgent", "Tasks"),
-    ("It leaks. # ls * ls Mend the roof, see roof.png.", "Tasks › Roof, leak"),
+    ("It leaks. # ls # -l * ls Mend the roof, see roof.png.", "Tasks › Roof, leak"),
     ("Room: Hall · Key: 15", "Tasks › Roof, leak"),
     (":open: ======", "Tasks › Roof, leak"),
     ("End.", "Tasks › Roof, leak › Deep"),

@@ -28,7 +28,7 @@ _TABLE_RULE = re.compile(r"[ \t]*\|[-+| \t]+$")
 
 _MARKDOWN_HEADING = re.compile("#+(?= )")
 _CODE = ("src", "example", "export")
-_FENCE = "~" * 9
+_FENCE = "~" * 40  # longer than any in the code
 
 
 def read_org(text: str) -> Source:
@@ -131,9 +131,13 @@ def _with_tasks(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """The lines of an outline; a heading with nothing below it, such as a task, is an item of a list."""
     following = 0  # level of the next heading; 7 if there is text before it
     tasks = set[int]()
+    in_code = False
     for place in range(len(lines) - 1, -1, -1):
         line = lines[place][1]
-        if heading := _MARKDOWN_HEADING.match(line):
+        in_code ^= line == _FENCE
+        if in_code or line == _FENCE:
+            following = 7
+        elif heading := _MARKDOWN_HEADING.match(line):
             level = len(heading[0])
             if following <= level:
                 tasks.add(place)

@@ -29,7 +29,7 @@ _TEXT = frozenset(
 _BORDER = re.compile(r"[ \t]*(?:\+(?:[-=]{2,}\+)+|-{2,}(?:[ \t]+-{2,})+)[ \t]*$")  # of a table
 _COLUMNS = re.compile(r"([ \t]*)={2,}(?:[ \t]+={2,})+[ \t]*$")  # above, below its head and below
 _COLUMN = re.compile("=+")
-_FENCE = "~" * 9
+_FENCE = "~" * 40  # longer than any in the code
 
 
 def read_rst(text: str) -> Source:
