@@ -16,7 +16,10 @@ _LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d
 SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})  # as people type them without the key
 
 # What programs write where a value is missing. Words that people write, such as "none" or "no", are texts.
-_NOTHING = re.compile(r"(?i:n\s?/\s?a\.?|n\.\s?a\.?|null|\(null\)|#n/?a|#nv)|#[A-Z/0]+[!?]|NaN|nan|NA|None|\\N")
+_NOTHING = re.compile(
+    r"(?i:n\s?/\s?[ad]\.?|[nk]\.\s?a\.?|[(\[]?(?:null|undefined)[)\]]?|[(\[](?:none|blank|empty|deleted|removed)[)\]]|#n/?a|#nv)"
+    r"|#[A-Z/0]+[!?]|NaN|nan|NA|None|\\N"
+)
 
 # Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
 _SCRIPTS = "\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"

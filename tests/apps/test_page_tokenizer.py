@@ -67,7 +67,20 @@ TYPED = [
 ]
 
 
-NOTHING = ["N/A", "n. a.", "null", "NaN", "#REF!", "...", "<p>&nbsp;</p>", "<br/>", "<p>N/A</p>", "👍👍👍", "\u200b"]
+NOTHING = [
+    "N/A",
+    "k. A.",
+    "[deleted]",
+    "null",
+    "NaN",
+    "#REF!",
+    "...",
+    "<p>&nbsp;</p>",
+    "<br/>",
+    "<p>N/A</p>",
+    "👍👍👍",
+    "\u200b",
+]
 
 
 @pytest.fixture(scope="module")
