@@ -18,7 +18,10 @@ _LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d
 SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})  # as people type them without the key
 
 # What programs write where a value is missing. Words that people write, such as "none" or "no", are texts.
-_NOTHING = re.compile(r"(?i:n\s?/\s?a\.?|n\.\s?a\.?|null|\(null\)|#n/?a|#nv)|#[A-Z/0]+[!?]|NaN|nan|NA|None|\\N")
+_NOTHING = re.compile(
+    r"(?i:n\s?/\s?[ad]\.?|[nk]\.\s?a\.?|[(\[]?(?:null|undefined)[)\]]?|[(\[](?:none|blank|empty|deleted|removed)[)\]]|#n/?a|#nv)"
+    r"|#[A-Z/0]+[!?]|NaN|nan|NA|None|\\N"
+)
 
 # Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
 # A word may be in either kind of kana.

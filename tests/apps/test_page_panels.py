@@ -190,12 +190,21 @@ def small(mini_bundle: Path) -> Iterator[str]:
         yield address
 
 
+SAID = """addEventListener("DOMContentLoaded", () => {
+    const shown = document.getElementById("loaded-text");
+    window.said = [];
+    new MutationObserver(() => said.push(shown.textContent)).observe(shown, { childList: true });
+})"""  # what is said of the download
+
+
 def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, small: str) -> None:  # noqa: ANN401
     context = browser.new_context()
     page = context.new_page()
+    page.add_init_script(SAID)
     databases = "indexedDB.databases().then((all) => all.map(({ name }) => name))"
 
     open_page(page, small)
+    assert page.evaluate("said.at(-1)") == "starting…" and "MB" in page.evaluate("said[0]")
     assert page.locator("#documents li").count() == 9  # the example, at the first visit
     page.click("#adding summary")
     page.fill("#paste", "\n".join(NOTES["en"]))

@@ -83,7 +83,20 @@ def random_numbers() -> list[str]:
     return ["".join(chance.choices(signs, k=chance.randint(2, 40))) for _ in range(3000)]
 
 
-NOTHING = ["N/A", "n. a.", "null", "NaN", "#REF!", "...", "<p>&nbsp;</p>", "<br/>", "<p>N/A</p>", "👍👍👍", "\u200b"]
+NOTHING = [
+    "N/A",
+    "k. A.",
+    "[deleted]",
+    "null",
+    "NaN",
+    "#REF!",
+    "...",
+    "<p>&nbsp;</p>",
+    "<br/>",
+    "<p>N/A</p>",
+    "👍👍👍",
+    "\u200b",
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Folders for sentence-transformers and their tokenizer, read by the libraries that people read them with."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,17 @@ pytestmark = [pytest.mark.slow, needs("sentence_transformers")]
 sentence_transformers, transformers = Lazy("sentence_transformers"), Lazy("transformers")
 DIM = 32  # of make_encoder
 STATIC = ModelConfig(900, 32, 0, 4, max_length=50)
+
+
+def test_whoever_the_umask_lets_may_read_the_files(mini_checkpoint: Path, tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        export(mini_checkpoint, tmp_path / "model", ExportOptions(format="sentence-transformers"))
+    finally:
+        os.umask(before)
+    files = [file for file in (tmp_path / "model").rglob("*") if file.is_file()]
+    assert {file.name for file in files} >= {"model.safetensors", "modules.json"}
+    assert {f"{file.stat().st_mode & 0o777:o}" for file in files} == {"640"}
 
 
 def test_ids_are_those_of_sentencepiece_for_every_character(tokenizer_of_scripts: Path, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def test_what_is_no_text() -> None:
     none = """
         . ... … - — ? !!! _ ___ 👍👍👍 👍🏽 ❤️ :-) -/-
         N/A n/a N/A. n.a. N.A. #N/A #NV #REF! #DIV/0! NaN nan NULL null (null) None NA \\N <NA> <p>N/A</p>
+        n/d k.A. undefined [deleted] (blank) (null)
         <p>&nbsp;</p> &nbsp; &#160; <br> <br/> <div><p></p></div> <!--none--> <b>.</b>
     """.split()
     assert [
@@ -74,6 +75,8 @@ def test_what_is_no_text() -> None:
         "Na",
         "Nan",
         "null results",
+        "deleted",
+        "(no)",
         "#ok",
         "#1",
         "C#",

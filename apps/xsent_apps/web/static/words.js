@@ -23,7 +23,10 @@ const NOT_ASCII = /[^\0-\x7f]/;
 
 const MARKUP = /<!--[^]*?-->|<\/?[a-z][a-z0-9]*(?:\s[^<>]*|\/)?>|&(?:nbsp|amp|lt|gt|quot|hellip|[mn]dash|#160|#xa0);/gi;
 // What programs write where a value is missing.
-const NOTHING = [/^(?:n\s?\/\s?a\.?|n\.\s?a\.?|null|\(null\)|#n\/?a|#nv)$/i, /^(?:#[A-Z/0]+[!?]|NaN|nan|NA|None|\\N)$/];
+const NOTHING = [
+  /^(?:n\s?\/\s?[ad]\.?|[nk]\.\s?a\.?|[(\[]?(?:null|undefined)[)\]]?|[(\[](?:none|blank|empty|deleted|removed)[)\]]|#n\/?a|#nv)$/i,
+  /^(?:#[A-Z/0]+[!?]|NaN|nan|NA|None|\\N)$/,
+];
 
 const BEGINNING = 0.5; // weight of a word that only has a query word's beginning
 const SHORTEST = 4; // fewest letters of a beginning
