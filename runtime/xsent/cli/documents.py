@@ -107,7 +107,8 @@ def embed(
     Without --fitted the default removes no directions, as there is no other language to compare with, and the vectors
     are comparable only with each other.
     """
-    from xsent.files.vectors import VectorMeta, check_format, vector_file
+    from xsent.files.row_writers import check_format
+    from xsent.files.vectors import VectorMeta, vector_file
 
     check_format(output.name, "float32")
     if output.exists() and not force:

@@ -48,8 +48,8 @@ def encode(
     An empty text becomes the zero vector. Ids are kept in .jsonl and .parquet files.
     """
     from xsent.encoder import SentenceEncoder
+    from xsent.files.row_writers import check_format
     from xsent.files.tables import TextSource
-    from xsent.files.vectors import check_format
 
     if resume and output is None:
         raise ValueError("--resume needs --output")
@@ -79,8 +79,9 @@ def _encode_rows(
     force: bool,
 ) -> None:
     """Encode the texts of a source; settings are those of `SentenceEncoder.encode_iter`."""
+    from xsent.files.row_writers import JsonLinesWriter
     from xsent.files.text import file_state
-    from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput, is_complete, vector_file
+    from xsent.files.vectors import VectorMeta, VectorOutput, is_complete, vector_file
     from xsent.progress import Progress, known_total
 
     id = source.id

@@ -124,7 +124,8 @@ def search(
 
 def _finder(place: Path, words: bool) -> "Callable[..., list[list[Hit]]]":
     """The function that searches an index, with a notice if that is incomplete, or a file of vectors."""
-    from xsent.files.vectors import FORMATS, open_vectors
+    from xsent.files.row_writers import FORMATS
+    from xsent.files.vectors import open_vectors
     from xsent.search.index import SearchIndex, search_file
 
     if place.suffix in FORMATS and place.is_file():

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.clean import clean_text
 from xsent.errors import DataError, whole_number
+from xsent.files.row_writers import TABLES
 from xsent.files.tables import Text, TextSource, column_names
-from xsent.files.vectors import TABLES, VectorFile
+from xsent.files.vectors import VectorFile
 from xsent.precision import Vectors
 from xsent.search.store import IndexDatabase, Passage, StoredDocument
 from xsent.search.vectors import VECTORS, Float16Rows
