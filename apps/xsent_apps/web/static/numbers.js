@@ -113,7 +113,7 @@ function phone(written) {
 function grouped(first, sign, others, fraction) {
   const groups = others.replace(/[^0-9]/g, "");
   const whole = value(first + groups, fraction);
-  return [".,".includes(sign) && groups.length === 3 && !fraction ? [whole, value(first, groups)] : [whole]];
+  return [".,".includes(sign) && /^..[1-9]$/.test(groups) && !fraction ? [whole, value(first, groups)] : [whole]];
 }
 
 const iban = (written) => [[written.replace(/[ -]/g, "")]];
