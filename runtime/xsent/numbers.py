@@ -143,10 +143,14 @@ _TWO_DIGITS = re.compile("2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]"
 
 
 def _grouped(first: str, sign: str, others: str, fraction: str) -> tuple[Forms, ...]:
-    """Digits in groups; one group after a point or a comma may be a fraction."""
+    """Digits in groups; one group after a point or a comma may be a fraction, unless it ends with a zero."""
     groups = re.sub("[^0-9]", "", others)
     whole = value(first + groups, fraction)
-    return ((whole, value(first, groups)) if sign in ".," and len(groups) == 3 and not fraction else (whole,),)
+    return (
+        (whole, value(first, groups))
+        if sign in ".," and re.fullmatch("..[1-9]", groups) and not fraction
+        else (whole,),
+    )
 
 
 def _amount(whole: str, fraction: str) -> tuple[Forms, ...]:
@@ -234,7 +238,7 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
         (
             f"(?<![0-9{LETTERS}+])([(]?[+][0-9](?:[ ()./-]{{0,3}}[0-9]){{6,14}}){_STOP}",
             f"{_BEGIN}([(]?0(?![.,])[0-9](?:[ ()./-]{{0,3}}[0-9]){{7,13}}){_STOP}",
-            f"{_BEGIN}(0[0-9]{{6,7}}){_STOP}",
+            f"{_BEGIN}(0[0-9]{{6,7}}|[178][0-9]{{10}}){_STOP}",
             f"{_BEGIN}((?=(?:-?[0-9]){{9}})[0-9]{{1,7}}(?:-[0-9]{{1,7}}){{2,5}}){_STOP}",
             f"{_BEGIN}((?:1[ .-])?[(]?[2-9][0-9]{{2}}[)]?[ .-]{{1,2}}[0-9]{{3}}[ .-][0-9]{{4}}){_STOP}",
             f"{_BEGIN}(8 ?[(]?[0-9]{{3}}[)]?[ -]?[0-9]{{3}}[ -][0-9]{{2}}[ -][0-9]{{2}}){_STOP}",

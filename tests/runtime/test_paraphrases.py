@@ -144,6 +144,9 @@ SAME_NUMBER = [
     ("5 per cent", "5 Prozent"),
     ("The 1960s", "Los años 60"),
     ("au moins 5 personnes", "5 people"),
+    ("€3.5m", "3,5 miljoen euro"),
+    ("room 12", "Raum 12"),
+    ("Invoice: $1,299.00", "Rechnung: 1.299,00 $"),
 ]
 OTHER_NUMBER = [
     ("The temperature is -5 degrees.", "The temperature is 5 degrees."),
@@ -161,6 +164,8 @@ OTHER_NUMBER = [
     ("48,210 people", "48 120 personnes"),
     ("twenty-five chairs", "fünfunddreißig Stühle"),
     ("0170 1234567", "0170 1234576"),
+    ("5,000 people", "5 people"),
+    ("room 12a", "room 12b"),
 ]
 OPPOSITES = [
     ("The door is locked.", "The door is unlocked."),
@@ -176,6 +181,11 @@ OPPOSITES = [
     ("at least ten", "höchstens zehn"),
     ("We come tomorrow.", "Viemos ontem."),
     ("It opens in winter.", "Ça ouvre en été."),
+    ("The lights are on", "Die Lichter sind aus"),
+    ("in March", "в апреле"),
+    ("the first film", "le deuxième film"),
+    ("A porta está aberta", "De deur is dicht"),
+    ("at noon", "à minuit"),
 ]
 
 

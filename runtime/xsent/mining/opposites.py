@@ -41,8 +41,8 @@ def _poles(text: str) -> set[Pole]:
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     found = set[Pole]()
     previous = ""
-    for word, end in _WORD.findall(folded):
-        keys = [word, f"{previous}_{word}", f"{word}." if end else ""]
+    for word, end in (match.groups() for match in _WORD.finditer(folded)):
+        keys = [word, f"{previous}_{word}", *([] if end is None else [f"{word}."])]
         if "'" in word:  # l'hiver
             keys.append(word.rpartition("'")[2])
         keys += (f"{word[:letters]}*" for letters in range(_SHORTEST, min(len(word), 20) + 1))

@@ -65,7 +65,7 @@ _NEGATIVE = {
     "fr": "ne n pas jamais rien aucun aucune personne ni sans interdit interdite impossible défendu",
     "de": "nicht nichts nie niemals niemand kein keine keinen keinem keiner ohne weder verboten untersagt unmöglich",
     "es": "no nunca jamás nada nadie ningún ninguno ninguna ni sin tampoco prohibido prohibida imposible",
-    "it": "non niente nulla nessuno nessun nessuna né senza vietato vietata proibito impossibile",
+    "it": "non niente nulla nessuno nessun nessuna senza vietato vietata proibito impossibile",
     "pt": "não nunca jamais nada ninguém nenhum nenhuma nem sem proibido proibida impossível",
     "nl": "nee niet niets nooit niemand geen noch zonder nergens verboden onmogelijk",
     "ru": "не нет ни никогда ничего никто никого нельзя без запрещено запрещён запрещена невозможно",

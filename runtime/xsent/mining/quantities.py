@@ -66,6 +66,8 @@ _MINUS = re.compile(
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
     r"(?<!au )moins|(?<!al |ao |lo |no )menos|meno|min|минус) |マイナス|零下)$"
 )
+_SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9}  # behind currencies
+_SHORT_SCALE, _LETTER_AFTER = (re.compile(f"(?:{one})(?![0-9{LETTERS}])") for one in ("k|mn?|bn", "[a-z]"))
 _BEFORE = 16  # characters before a number that may be its sign or its currency
 
 
@@ -217,16 +219,20 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     (forms,) = number.words
     before = folded[max(0, number.start - _BEFORE) : number.start]
     end = number.end
-    scale = _JAPANESE_SCALES.get(folded[end : end + 1])
+    ahead = _UNIT_BEFORE.search(before)
+    short = _SHORT_SCALE.match(folded, end) if ahead else None  # $3.5m
+    scale = _SHORT_SCALES[short[0]] if short else _JAPANESE_SCALES.get(folded[end : end + 1])
     if scale and len(forms[0]) <= _LONGEST:
         whole, _, fraction = f"{Decimal(forms[0].replace(DECIMAL, '.')) * scale:f}".partition(".")
-        forms, end = (value(whole, fraction),), end + 1
-    after, ahead = _UNIT_AFTER.match(folded, end), _UNIT_BEFORE.search(before)
+        forms, end = (value(whole, fraction),), end + len(short[0] if short else "万")
+    after = _UNIT_AFTER.match(folded, end)
     unit = ""
     if after or ahead:
         unit = _UNIT_OF.get(after[1], "%") if after else _UNIT_OF[ahead[1]] if ahead else ""
         if number.kind == "decimal":  # 3.10 euros are 3.1, unlike versions
             forms = (*forms, value(*forms[0].split(DECIMAL)))
+    elif number.kind == "plain" and (letter := _LETTER_AFTER.match(folded, end)):  # room 12a
+        return [Quantity(frozenset({forms[0] + letter[0]}), frozenset(forms), "")]
     if _MINUS.search(before):
         return [Quantity(frozenset(f"-{form}" for form in forms), frozenset(), unit)]
     also = _hours(forms, "plain")

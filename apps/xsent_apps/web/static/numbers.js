@@ -113,7 +113,7 @@ function phone(written) {
 function grouped(first, sign, others, fraction) {
   const groups = others.replace(/[^0-9]/g, "");
   const whole = value(first + groups, fraction);
-  return [".,".includes(sign) && groups.length === 3 && !fraction ? [whole, value(first, groups)] : [whole]];
+  return [".,".includes(sign) && /^..[1-9]$/.test(groups) && !fraction ? [whole, value(first, groups)] : [whole]];
 }
 
 const iban = (written) => [[written.replace(/[ -]/g, "")]];
@@ -138,7 +138,7 @@ const NOTATIONS = [
   [`${BEGIN}${HOUR}() ?(h)${END}`, timeOfDay],
   [`(?<![0-9${LETTERS}+])([(]?[+][0-9](?:[ ()./-]{0,3}[0-9]){6,14})${STOP}`, phone],
   [`${BEGIN}([(]?0(?![.,])[0-9](?:[ ()./-]{0,3}[0-9]){7,13})${STOP}`, phone],
-  [`${BEGIN}(0[0-9]{6,7})${STOP}`, phone],
+  [`${BEGIN}(0[0-9]{6,7}|[178][0-9]{10})${STOP}`, phone],
   [`${BEGIN}((?=(?:-?[0-9]){9})[0-9]{1,7}(?:-[0-9]{1,7}){2,5})${STOP}`, phone],
   [`${BEGIN}((?:1[ .-])?[(]?[2-9][0-9]{2}[)]?[ .-]{1,2}[0-9]{3}[ .-][0-9]{4})${STOP}`, phone],
   [`${BEGIN}(8 ?[(]?[0-9]{3}[)]?[ -]?[0-9]{3}[ -][0-9]{2}[ -][0-9]{2})${STOP}`, phone],
