@@ -25,6 +25,7 @@ class Replay:
 
     fingerprint = "0123456789abcdef"
     clean = False
+    max_length = 254
 
     def __init__(self, vectors: NDArray[Any]) -> None:
         self._vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

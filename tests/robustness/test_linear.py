@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from xsent.clean import clean_text
 from xsent.mining.opposites import opposed
 from xsent.mining.quantities import differ, quantities
 from xsent.search.store import IndexDatabase
+from xsent.search.windows import windows_of
 from xsent.words import joined_keys
 from xsent_apps.notes import page
 from xsent_apps.notes.read import READERS, read_passages
@@ -358,6 +360,12 @@ def test_quantities(repeated: Repeated) -> None:
 def test_queries(repeated: Repeated, database: IndexDatabase) -> None:
     search = lambda text: database.shared_words(text, [0], most=9, rows=2, among=2, rarity=lambda _: 1)  # noqa: E731
     assert_linear(lambda text: lambda: search(text), repeated)
+
+
+@pytest.mark.parametrize("repeated", marks("a", "a ", "a. ", ". ", " ", "\n", "。", "漢", ".", middle="x"), ids=str)
+def test_windows(repeated: Repeated) -> None:
+    encoder = SimpleNamespace(max_length=1, count_tokens=len, clean=False)
+    assert_linear(lambda text: lambda: windows_of(text, encoder), repeated)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -44,6 +45,7 @@ def index(
     """
     from xsent.encoder import SentenceEncoder
     from xsent.files.tables import TextSource
+    from xsent.search.index import SearchIndex
     from xsent.search.lines import build_index, extend_index
 
     texts = TextSource(file, column, id)
@@ -57,9 +59,11 @@ def index(
         force=force,
         show_progress_bar=None,
     )
-    if empty := made.lines - made.rows:
+    with closing(SearchIndex(index)) as opened:
+        count = len(opened)
+    if empty := made.lines - count:
         warnings.warn(f"{empty:,} of {made.lines:,} {texts.unit} have no words; they are never found", stacklevel=1)
-    typer.echo(f"{index}: {made.rows:,} texts", err=True)
+    typer.echo(f"{index}: {count:,} texts", err=True)
 
 
 def search(

@@ -21,6 +21,7 @@ from xsent.files.vectors import VectorFile
 from xsent.precision import Vectors
 from xsent.search.store import IndexDatabase, Passage, StoredDocument
 from xsent.search.vectors import VECTORS, Float16Rows
+from xsent.search.windows import first_rows
 from xsent.similarity import TopK, check_same_dim, clipped, cosines_with, exact_products, nearest, unit_rows
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _BY_WORDS = 1000  # rows found by words, at most
 _WORDS = 0.5
 _BLOCK = 2048  # passages read at once
 _QUERIES = 256  # queries of a scan
+_WINDOWS = 4096  # windows of lines that share words, read at once
 _REPLACED = 0.02  # seconds that replacing a folder takes: for a moment, no folder has its name
 _TRIES = 6  # to open an index that several processes replace one after the other
 # Fewer than one in a hundred unrelated sentences reach this cosine with six layers: 0.8% (FLORES, 70 lines in each of
@@ -128,7 +130,7 @@ class SearchIndex:
         self._open()
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self.live))
+        return int(np.count_nonzero(self.live)) - self._windows
 
     def close(self) -> None:
         """Close the database now; a Ctrl-C during garbage collection would be lost."""
@@ -182,9 +184,26 @@ class SearchIndex:
         return self.find(queries, vectors, k, rarity=rarity, least=least)
 
     def nearest(self, vectors: Vectors, k: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The rows [q, min(k, n)] nearest to vectors [q, D] of the index's encoder, and their cosines, best first."""
+        """The rows [q, min(k, n)] nearest to vectors [q, D] of the index's encoder, and their cosines, best first.
+
+        A line of several windows has the cosine of its nearest one, and the row of its first one.
+        """
         check_same_dim(vectors.shape[1], self.state.dim)
-        units, found = unit_rows(vectors), min(k, len(self))
+        units, k = unit_rows(vectors), min(k, len(self))
+        count = k
+        while True:
+            rows, cosines = self._nearest_windows(units, count)
+            if not self._windows:
+                return rows, cosines
+            lines = self._first[rows]
+            places = [np.sort(np.unique(row, return_index=True)[1])[:k] for row in lines]
+            if count == self.state.rows or all(len(place) == k for place in places):
+                best = np.array(places, np.int64).reshape(len(rows), k)
+                return np.take_along_axis(lines, best, axis=1), np.take_along_axis(cosines, best, axis=1)
+            count = min(4 * count, self.state.rows)  # too many windows of the same lines
+
+    def _nearest_windows(self, units: NDArray[np.float32], found: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The rows [q, k] of highest cosine with vectors of length 1 [q, D], and their cosines."""
         best = TopK(len(units), max(found, 1))
         for line in range(0, len(units), _QUERIES):
             queries = units[line : line + _QUERIES]
@@ -261,10 +280,23 @@ class SearchIndex:
             query, near, most=_BY_WORDS, rows=len(self.live), among=len(self), rarity=rarity
         )
         rows = np.array(sorted({*near, *(row for row in shares if self.live[row])}), np.int64)
-        cosines = cosines_with(vector, self._vectors.take(rows))
+        cosines = self._cosines_with(vector, rows)
         found = zip(rows.tolist(), cosines.tolist(), strict=True)
         scores = {row: cosine + _WORDS * shares.get(row, 0.0) for row, cosine in found}
         return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+
+    def _cosines_with(self, vector: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The cosine [r] of a vector [D] with each row, or with the nearest window of its line."""
+        if not self._windows:
+            return cosines_with(vector, self._vectors.take(rows))
+        asked = np.zeros(self.state.rows, bool)
+        asked[rows] = True
+        windows = np.flatnonzero(asked[self._first])
+        best = np.full(self.state.rows, -np.inf, np.float32)
+        for start in range(0, len(windows), _WINDOWS):
+            part = windows[start : start + _WINDOWS]
+            np.maximum.at(best, self._first[part], cosines_with(vector, self._vectors.take(part)))
+        return best[rows]
 
     def _open(self) -> None:
         """Open the index at this path; try again if it is being replaced."""
@@ -290,6 +322,11 @@ class SearchIndex:
         self.live = np.ones(state.rows, bool)  # rows [n] that do not belong to a removed document
         for first, count in self._database.removed():
             self.live[first : first + count] = False
+        windows = self._database.windows(state.rows)
+        if windows[:1] == [0]:
+            raise self._database.damaged("it begins with a second window")
+        self._windows = len(windows)  # without the first ones of lines
+        self._first = first_rows(windows, state.rows) if windows else np.zeros(0, np.int64)
 
     def _hit(self, row: int, score: float) -> Hit:
         passage = self._passages(row)[row]

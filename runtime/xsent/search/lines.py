@@ -64,8 +64,8 @@ def build_index(
 
     Args:
         path: The folder to create; its parent must exist.
-        texts: The lines, numbered from 1. A line without words, such as "..." or "N/A", keeps its
-            number but is never found; a long line is encoded in windows.
+        texts: The lines, numbered from 1. A line without words, such as "..." or "N/A", keeps its number but is never
+            found. A line that is too long to be encoded at once is found by the nearest of its windows.
         encoder: The encoder; searching needs the same one, at any depth.
         source: Where the lines come from, such as a file; stored with each line.
         space: Another model's space, see `SentenceEncoder.encode`; searching needs the same.

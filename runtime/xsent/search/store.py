@@ -1,8 +1,9 @@
 """An index on disk: a folder with two files.
 
 - `passages-*.db`, a SQLite database: the state of the index, its passages and their words; in an index of documents
-  also their names and the rows of removed ones.
-- `vectors.f16`: one row per passage, its vector of length 1 in float16.
+  also their names and the rows of removed ones. The first window of a long line has its text and words, others have
+  only a vector and the number of the line.
+- `vectors.f16`: one row per passage or window, its vector of length 1 in float16.
 """
 
 import errno
@@ -45,7 +46,7 @@ class IndexState:
     fingerprint: str  #: identity of the vector space
     dim: int  #: length of a vector (D)
     lines: int = 0  #: lines read, including empty ones; 0 in an index of documents
-    rows: int = 0  #: passages or lines with a vector, including those of removed documents
+    rows: int = 0  #: passages, or windows of lines, with a vector, including those of removed documents
     start: int = 0  #: lines before an incomplete addition; otherwise all lines
     clean: int = 0  #: 1 if texts were cleaned before they were encoded, see `xsent.clean.clean_text`
 
@@ -96,6 +97,8 @@ def passage_keys(source: str, context: str, text: str) -> str:
 
     The folders of an absolute path do not count: they describe where someone keeps files, not what is in them.
     """
+    if not text:  # another window of a line
+        return ""
     folders = "" if source.startswith("/") else source.rpartition("/")[0]
     return joined_keys(f"{folders}\n{context}\n{text}")
 
@@ -121,6 +124,7 @@ _LONGEST_KEY = 32_768  # most bytes of a word that FTS5 stores
 _TABLES = f"""BEGIN;
 CREATE TABLE state (id INTEGER PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
 CREATE TABLE passages (row INTEGER PRIMARY KEY, {", ".join(Passage._fields)});
+CREATE INDEX windows ON passages (row) WHERE text = '';
 CREATE VIRTUAL TABLE words USING fts5(keys, content = '', tokenize = 'ascii', detail = 'none');
 CREATE TABLE documents (name TEXT PRIMARY KEY, {", ".join(StoredDocument._fields[1:])});
 CREATE TABLE removed (first INTEGER PRIMARY KEY, count);
@@ -265,6 +269,11 @@ class IndexDatabase:
     def removed(self) -> list[tuple[int, int]]:
         """First row and length of each removed range, in ascending order."""
         return self._typed(self._read("SELECT first, count FROM removed ORDER BY first"), int, int)
+
+    def windows(self, rows: int) -> list[int]:
+        """Those of the first rows that continue the line of the row before, in ascending order."""
+        found = self._read("SELECT row FROM passages WHERE text = '' AND row < ? ORDER BY row", rows)
+        return [row for (row,) in self._typed(found, int)]
 
     def shared_words(
         self,

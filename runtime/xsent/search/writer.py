@@ -13,6 +13,7 @@ from xsent.precision import Vectors
 from xsent.progress import Progress
 from xsent.search.store import IndexDatabase, IndexState, Passage, StoredDocument, check_replaceable
 from xsent.search.vectors import STORED, VECTORS, check_length
+from xsent.search.windows import windows_of
 from xsent.words import has_words
 
 SAVE_EVERY = 10_000  # passages between two saves: about a minute of work on a Raspberry Pi
@@ -41,6 +42,9 @@ class Document:
         return 0
 
 
+_Passage = tuple[Document, int, str, str, str]  # line, text, context, and the window that is encoded, if any
+
+
 class IndexWriter:
     """Appends passages to the index in a folder, with a `state` to a new one; saved ones survive errors and kills."""
 
@@ -67,9 +71,12 @@ class IndexWriter:
         return self._appended >= SAVE_EVERY or self._characters > _MOST_TEXT
 
     def append(self, vector: Vectors, source: str, line: int, text: str, context: str = "", id: str = "") -> None:
-        """Add a passage and its vector [D]; skips a text without words, which would be near everything."""
+        """Add a passage and its vector [D]; skips a text without words, which would be near everything.
+
+        An empty text is another window of the line before.
+        """
         self._appended += 1
-        if vector.any() and has_words(f"{context} {text}"):
+        if vector.any() and (not text or has_words(f"{context} {text}")):
             stored = vector.astype(STORED, copy=False).tobytes()
             self._vectors += stored  # first: if Ctrl-C comes in between, a surplus vector is harmless
             self._passages.append(Passage.of(stored, source, line, text, context, id))
@@ -142,15 +149,15 @@ def add_documents(
     """Append all passages of all documents, saving at intervals; progress counts lines, or documents without lines."""
     unsaved = _Unsaved(writer)
     passages = encoder.encode_items(
-        _passages(documents), _text_to_encode, precision="float16", on_long="split", space=space
+        _passages(documents, encoder), _text_to_encode, precision="float16", on_long="split", space=space
     )
     try:
-        for (document, line, text, context), vector in passages:
+        for (document, line, text, context, window), vector in passages:
             unsaved.document = document
             if line:
                 id = text.id if isinstance(text, Text) else ""
                 writer.append(vector, document.source, line, text, context, id)
-                progress.advance(1 if document.lines else 0)
+                progress.advance(1 if document.lines and (text or not window) else 0)
             else:
                 unsaved.complete()
                 progress.advance(0 if document.lines else 1)
@@ -192,14 +199,17 @@ class _Unsaved:
         return StoredDocument(self.document.name, stamp, self._first, self._writer.rows - self._first)
 
 
-def _text_to_encode(passage: tuple[Document, int, str, str]) -> str:
+def _text_to_encode(passage: _Passage) -> str:
     """A passage preceded by its context: found more often than by the mean of two vectors."""
-    _, _, text, context = passage
-    return f"{context}: {text}" if context and text.strip() else text
+    _, _, text, context, window = passage
+    return window or (f"{context}: {text}" if context and text.strip() else text)
 
 
-def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, str, str]]:
-    """Passages with their documents and contexts; a line 0 without text ends each document."""
+def _passages(documents: Iterable[Document], encoder: SentenceEncoder) -> Iterator[_Passage]:
+    """Passages with their documents, contexts and windows; a line 0 without text ends each document.
+
+    Only lines have windows, because passages of documents are short. The first one has the text of its line.
+    """
     names = set[str]()
     for document in documents:
         if document.name in names:
@@ -208,5 +218,7 @@ def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, st
         for line, text, *context in document.passages:
             if line < 1:
                 raise ValueError(f"document {document.name!r}: line {line}; lines are counted from 1")
-            yield document, line, text, "".join(context)
-        yield document, 0, "", ""
+            windows = windows_of(text, encoder) if document.lines else [text]
+            yield document, line, text, "".join(context), windows[0] if windows[1:] else ""
+            yield from ((document, line, "", "", window) for window in windows[1:])
+        yield document, 0, "", "", ""

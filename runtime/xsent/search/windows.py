@@ -1,0 +1,55 @@
+"""Windows of long lines: a line has a vector for each of its windows, and the nearest one counts."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.clean import clean_text
+from xsent.words import has_words
+
+if TYPE_CHECKING:
+    from xsent.encoder import SentenceEncoder
+
+# Characters: sentences are joined up to the first length, and one that is longer than the second is cut. Of rows of ten
+# passages each, questions about one passage find 28 to 34% first, and 9% by the mean of windows of 128 tokens.
+_JOINED, _LONGEST = 100, 300
+_SHORTEST = 30  # a shorter sentence, such as "Yes.", is not a window by itself
+
+_END = re.compile(r"(?<=[.!?…;])\s+|(?<=[。！？；])|\n")
+_PART = re.compile(rf"\S.{{0,{_LONGEST - 1}}}(?=\s|$)|\S.{{0,{_LONGEST - 1}}}", re.DOTALL)
+
+
+def windows_of(text: str, encoder: "SentenceEncoder") -> list[str]:
+    """The texts of the windows of a line: only the line itself, unless it is too long to be encoded at once."""
+    if not isinstance(text, str) or len(text) <= encoder.max_length:
+        return [text]
+    with suppress(ValueError):  # the encoder names the line
+        if encoder.count_tokens(text) > encoder.max_length:
+            read = clean_text(text) if encoder.clean else text
+            return [window for window in _joined(read) if has_words(window)] or [text]
+    return [text]
+
+
+def first_rows(windows: Sequence[int], rows: int) -> NDArray[np.int64]:
+    """The row of the first window of each row's line [n]; `windows` are the rows of the other ones."""
+    first = np.arange(rows)
+    first[[*windows]] = 0
+    return np.maximum.accumulate(first)
+
+
+def _joined(text: str) -> Iterator[str]:
+    """The sentences of a text, with short ones joined to their neighbours."""
+    window = ""
+    for sentence in filter(str.strip, _END.split(text)):
+        for part in _PART.findall(sentence.strip()):
+            most = _JOINED if len(part) >= _SHORTEST else _JOINED + _SHORTEST
+            if len(window) >= _SHORTEST and len(window) + len(part) > most:
+                yield window
+                window = ""
+            window = f"{window} {part}".lstrip()
+    if window:
+        yield window
