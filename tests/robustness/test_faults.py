@@ -103,7 +103,8 @@ class Ground:
         assert "Traceback" not in ended.said and (ended.code != 1 or last.startswith("Error: ")), ended
         assert fault.kind not in (FULL, LIMIT) or ended.code == 0 or re.search("make room|another place", last), ended
         self._compare(contents(folder), complete=ended.code == 0)
-        removing = ended.writes and ended.writes[-1].startswith(("os.r", "fsync"))
+        suffered = [*ended.writes[fault.at - 1 : fault.at], *ended.writes[-1:]]  # the command may have ended, or not
+        removing = any(write.startswith(("os.r", "fsync")) for write in suffered)
         if fault.kind in (FULL, LIMIT) or (fault.kind == BROKEN and not removing):
             assert {name for name in hidden(folder) if not KEPT.match(name)} <= self._hidden, ended
         again = self._run(folder, f"{job.command} {job.again}")
