@@ -4,9 +4,6 @@ import html
 import quopri
 import re
 
-from xsent.greetings import strip_greetings
-from xsent.mojibake import mend
-
 # Characters that control layout only: Unicode's category Cf without its visible characters (signs around numbers in
 # Arabic, Syriac, Kaithi and hieroglyphs), U+034F and the selectors of rare variants. The selectors after emoji
 # (U+FE00 to U+FE0F) are kept: they are pieces of the vocabulary. The class contains the characters themselves, so that
@@ -80,6 +77,10 @@ def clean_text(text: str) -> str:
     such as @anna, emoji, quotation marks around the text; time stamps, names, log levels and line numbers before it;
     greetings and sign-offs in the nine languages of the built-in model.
     """
+    # Here, not above: most programs clean nothing, and the patterns of both modules take 50 ms to compile.
+    from xsent.greetings import strip_greetings
+    from xsent.mojibake import mend
+
     cleaned = _without_comments(_repaired(text))
     for pattern, replacement in (
         (_BLOCK_TAG, " "),
@@ -109,6 +110,8 @@ def clean_text(text: str) -> str:
 
 def _repaired(text: str) -> str:
     """Undo quoted-printable, mojibake and terminal escapes."""
+    from xsent.mojibake import mend
+
     text = _ANSI.sub("", text)
     if _QUOTED_PRINTABLE.search(text) and text.isascii():
         encoded = quopri.decodestring(text.encode())

@@ -9,7 +9,7 @@ The page of `xsent web` reads the same notations: numbers.js.
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Literal, NamedTuple
 
 Kind = Literal["iban", "date", "time", "phone", "amount", "decimal", "plain"]
@@ -82,7 +82,7 @@ def find_numbers(text: str) -> list[Number]:
         return "\0" * len(match[0])  # the other notations do not see it
 
     if _DIGIT.search(text):
-        for kind, pattern, read in _NOTATIONS:
+        for kind, pattern, read in _notations():
             text = pattern.sub(partial(claim, kind, read), text)
     return sorted(found, key=lambda number: number.start)
 
@@ -269,4 +269,9 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
     ),
     ("plain", lambda digits: ((value(digits),),), ("([0-9]+)",)),
 )
-_NOTATIONS = [(kind, re.compile(pattern), read) for kind, read, patterns in _PATTERNS for pattern in patterns]
+
+
+@cache
+def _notations() -> list[tuple[Kind, re.Pattern[str], Callable[..., tuple[Forms, ...]]]]:
+    """Compiled at the first number: that takes as long as importing half of this package."""
+    return [(kind, re.compile(pattern), read) for kind, read, patterns in _PATTERNS for pattern in patterns]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -315,7 +315,13 @@ def assert_linear(work: Callable[[str], Callable[[], object]], repeated: Repeate
     raise AssertionError(f"{short:.2f} s, four times as much takes {long:.2f} s")
 
 
-@pytest.mark.parametrize(("kind", "repeated"), [pytest.param(k, r, id=f"{k} {r}") for k in READ for r in READ[k]])
+def some_slow(*cases: tuple[Any, ...]) -> list[Any]:
+    """Parameters of a test, three of four of them marked as slow: there are hundreds, for a few parsers."""
+    marked = ((case, [pytest.mark.slow] if number % 4 else []) for number, case in enumerate(cases))
+    return [pytest.param(*case, marks=marks, id=" ".join(map(str, case))) for case, marks in marked]
+
+
+@pytest.mark.parametrize(("kind", "repeated"), some_slow(*((kind, each) for kind in READ for each in READ[kind])))
 def test_files(kind: str, repeated: Repeated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("defusedxml")
     shown: list[str] = []
@@ -341,17 +347,17 @@ def test_every_reader_is_tried() -> None:
     assert all(reader in SAME for reader in READERS.values())
 
 
-@pytest.mark.parametrize("repeated", NOISE, ids=str)
+@pytest.mark.parametrize("repeated", some_slow(*zip(NOISE, strict=True)))
 def test_noise(repeated: Repeated) -> None:
     assert_linear(lambda text: lambda: clean_text(text), repeated)
 
 
-@pytest.mark.parametrize("repeated", WORDS, ids=str)
+@pytest.mark.parametrize("repeated", some_slow(*zip(WORDS, strict=True)))
 def test_words(repeated: Repeated) -> None:
     assert_linear(lambda text: lambda: joined_keys(text), repeated)
 
 
-@pytest.mark.parametrize("repeated", QUANTITIES, ids=str)
+@pytest.mark.parametrize("repeated", some_slow(*zip(QUANTITIES, strict=True)))
 def test_quantities(repeated: Repeated) -> None:
     assert_linear(lambda text: lambda: (differ(quantities(text), quantities(f"{text} 7")), opposed(text, "")), repeated)
 
