@@ -17,6 +17,7 @@ from texts import OURS, SENTENCES, multilingual, train_tokenizer
 
 from xsent.bundle import Bundle, builtin_path
 from xsent.clean import remove_format
+from xsent.search.shared_words import shared_words
 from xsent.search.store import IndexDatabase, IndexState, Passage
 from xsent.tokenizer import Tokenizer
 from xsent.words import has_words, word_keys
@@ -159,7 +160,7 @@ def test_words_say_as_much_as_in_python(tmp_path: Path, tokenizer: Tokenizer) ->
     count = len(SHARING)
     shares = in_node(builtin_path() / "sentencepiece.model", SHARING)["shares"]
     for query, here in zip(SHARING, shares, strict=True):
-        there = database.shared_words(query, [], most=99, rows=count, among=count, rarity=tokenizer.rarity)
+        there = shared_words(database, query, [], most=99, rows=count, among=count, rarity=tokenizer.rarity)
         assert here == pytest.approx([there.get(row, 0) for row in range(count)]) and max(here) == pytest.approx(1)
     assert 0 < shares[0][1] < 1 and 0 < shares[1][0] < 1 and 0 < shares[6][7] < 1
 

@@ -20,6 +20,7 @@ from xsent import DataError, build_index
 from xsent.clean import clean_text
 from xsent.mining.opposites import opposed
 from xsent.mining.quantities import differ, quantities
+from xsent.search.shared_words import shared_words
 from xsent.search.store import IndexDatabase
 from xsent.search.windows import windows_of
 from xsent.words import joined_keys
@@ -364,7 +365,7 @@ def test_quantities(repeated: Repeated) -> None:
 
 @pytest.mark.parametrize("repeated", QUERIES, ids=str)
 def test_queries(repeated: Repeated, database: IndexDatabase) -> None:
-    search = lambda text: database.shared_words(text, [0], most=9, rows=2, among=2, rarity=lambda _: 1)  # noqa: E731
+    search = lambda text: shared_words(database, text, [0], most=9, rows=2, among=2, rarity=lambda _: 1)  # noqa: E731
     assert_linear(lambda text: lambda: search(text), repeated)
 
 

@@ -12,6 +12,7 @@ from indexes import Replay, path
 
 from xsent import SearchIndex, SentenceEncoder, build_index, extend_index, no_match_message, say_nothing_close
 from xsent.search.index import CLOSE
+from xsent.search.shared_words import shared_words
 from xsent.search.store import IndexDatabase
 from xsent.words import beginning, has_words, joined_keys, word_keys
 
@@ -171,7 +172,7 @@ def test_one_common_word_says_little_and_words_that_no_passage_has_count(path: P
     scores = [{hit.text[:4]: hit.score for hit in hits} for hits in ways]
     assert 0 < scores[0]["Bike"] - scores[1]["Bike"] < 0.2
     database = IndexDatabase(path)
-    shares = lambda query: database.shared_words(query, [], most=9, rows=5, among=5, rarity=lambda _: 1)  # noqa: E731
+    shares = lambda query: shared_words(database, query, [], most=9, rows=5, among=5, rarity=lambda _: 1)  # noqa: E731
     assert shares("Okonkwo") == {4: pytest.approx(1)} and shares("Okonkwo whither") == {4: pytest.approx(1 / 2)}
 
 
@@ -186,7 +187,7 @@ def test_a_word_that_begins_as_one_of_the_query_counts_half(path: Path, builtin:
     ]
     build_index(path, INSURED, builtin)
     database = IndexDatabase(path)
-    shares = lambda query: database.shared_words(query, [], most=9, rows=5, among=5, rarity=lambda _: 1)  # noqa: E731
+    shares = lambda query: shared_words(database, query, [], most=9, rows=5, among=5, rarity=lambda _: 1)  # noqa: E731
     assert shares("Suppe") == {3: pytest.approx(1 / 2)} and shares("cat") == {}
     assert shares("repairs") == {0: pytest.approx(1 / 2)} and shares("repair") == {0: pytest.approx(1)}
 
@@ -196,15 +197,15 @@ def test_a_common_word_is_looked_for_only_among_what_is_found(
 ) -> None:
     build_index(path, [str(number % 3) for number in range(90)], Replay(np.eye(99)))  # type: ignore[arg-type]
     database = IndexDatabase(path)
-    shared = lambda **options: database.shared_words("1", [4, 5], among=90, rarity=lambda _: 1, **options)  # noqa: E731
+    shared = lambda **options: shared_words(database, "1", [4, 5], among=90, rarity=lambda _: 1, **options)  # noqa: E731
     assert shared(most=99, rows=90) == dict.fromkeys(range(1, 90, 3), pytest.approx(shared(most=0, rows=90)[4]))
     assert {*shared(most=2, rows=90)} == {1, 4} and {*shared(most=99, rows=6)} == {1, 4}
     exact = shared(most=0, rows=90)
-    monkeypatch.setattr("xsent.search.store._COMMON", 10)
+    monkeypatch.setattr("xsent.search.shared_words._COMMON", 10)
     assert shared(most=99, rows=90) == {4: pytest.approx(exact[4], rel=0.1)}
     longer = path.with_name("longer")  # the word itself is rare, but many begin with it: they do not count
     build_index(longer, ["station", *("stations " * 20).split()], builtin)
-    assert IndexDatabase(longer).shared_words("station", [], most=9, rows=21, among=21, rarity=lambda _: 1) == {0: 1}
+    assert shared_words(IndexDatabase(longer), "station", [], most=9, rows=21, among=21, rarity=lambda _: 1) == {0: 1}
 
 
 def test_what_is_said_if_nothing_is_close(path: Path, builtin: SentenceEncoder) -> None:

@@ -19,6 +19,7 @@ from xsent.files.row_writers import TABLES
 from xsent.files.tables import Text, TextSource, column_names
 from xsent.files.vectors import VectorFile
 from xsent.precision import Vectors
+from xsent.search.shared_words import shared_words
 from xsent.search.store import IndexDatabase, Passage, StoredDocument
 from xsent.search.vectors import VECTORS, Float16Rows
 from xsent.search.windows import first_rows
@@ -276,8 +277,8 @@ class SearchIndex:
         self, query: str, vector: Vectors, near: Iterable[int], rarity: Callable[[tuple[str, ...]], float]
     ) -> dict[int, float]:
         """Scores including words, best first, of rows near in meaning and rows that share words."""
-        shares = self._database.shared_words(
-            query, near, most=_BY_WORDS, rows=len(self.live), among=len(self), rarity=rarity
+        shares = shared_words(
+            self._database, query, near, most=_BY_WORDS, rows=len(self.live), among=len(self), rarity=rarity
         )
         rows = np.array(sorted({*near, *(row for row in shares if self.live[row])}), np.int64)
         cosines = self._cosines_with(vector, rows)

@@ -8,16 +8,14 @@
 
 import errno
 import hashlib
-import heapq
 import json
-import math
 import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,17 +24,12 @@ from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import open_to_write, permissions_within, refuse_links
 from xsent.fingerprint import same_space, split_depth
 from xsent.search.vectors import VECTORS
-from xsent.words import beginning, joined_keys, word_keys
+from xsent.words import joined_keys
 
 _DATABASE = "passages-*.db"  # a new name for each index, or SQLite would replay another index's journal
 _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last one is from version 5
 
 VERSION = 8
-
-_FIRST, _AMONG = "rowid < ? ORDER BY rowid LIMIT ?", "rowid IN (SELECT value FROM json_each(?))"
-_BEGINNING = 0.5  # weight of a word that only has a query word's beginning
-_MOST_WORDS = 32  # a longer query is a text in itself, not a search for words
-_COMMON = 4096  # a word in more rows is looked up only in passages found by other means
 
 
 @dataclass(frozen=True)
@@ -159,25 +152,6 @@ class _Tally:
         self.total = (self.total + int.from_bytes(digest)) % 2**64
 
 
-@dataclass
-class _Shared:
-    """Words that rows share with a query."""
-
-    whole: float = 0.0  # weight of all words of the query
-    shares: dict[int, float] = field(default_factory=dict)  # by row: weight of its query words
-    telling: dict[int, float] = field(default_factory=dict)  # the same, with each weight squared
-
-    def add(self, rows: Iterable[int], weight: float, part: float = 1.0) -> None:
-        """Add rows that contain a word, or share its beginning."""
-        for row in rows:
-            self.shares[row] = self.shares.get(row, 0.0) + part * weight
-            self.telling[row] = self.telling.get(row, 0.0) + part * weight**2
-
-    def score(self, row: int) -> float:
-        """Score of the words that a row shares, see `IndexDatabase.shared_words`."""
-        return max((self.shares[row] / self.whole) ** 4, self.telling[row] / self.whole)
-
-
 class IndexDatabase:
     """An open database of an index; threads may share it.
 
@@ -275,53 +249,6 @@ class IndexDatabase:
         found = self._read("SELECT row FROM passages WHERE text = '' AND row < ? ORDER BY row", rows)
         return [row for (row,) in self._typed(found, int)]
 
-    def shared_words(
-        self,
-        text: str,
-        near: Iterable[int],
-        *,
-        most: int,
-        rows: int,
-        among: int,
-        rarity: Callable[[tuple[str, ...]], float],
-    ) -> dict[int, float]:
-        """Rows that share words with a text, and a score for these words from 0 to 1.
-
-        A word's weight is the square of its inverse document frequency among `among` passages (Robertson & Spärck Jones
-        1976), relative to that of a word in one passage, times its rarity from 0 to 1 in the language. A row has a
-        share of the weight of all words, including those that no passage has; a word that matches only by its
-        beginning counts half. The score is the fourth power of that share, or the share with squared weights,
-        whichever is larger: all words of a query score 1, one of several common words almost nothing, and a name
-        more if it is a larger share of the query.
-
-        Considers the first `rows` rows: those that are near in meaning, and `most` others with the highest scores.
-        """
-        words = {keys[0]: (keys, rare) for keys in word_keys(text) if (rare := rarity(keys))}.values()
-        if not 0 < len(words) <= _MOST_WORDS:
-            return {}
-        found = _Shared()
-        common: list[tuple[str, float]] = []
-        for keys, rare in words:
-            match = " OR ".join(f'"{key}"' for key in keys)
-            having = self._rows_matching(match, _FIRST, rows, _COMMON)
-            begins = " OR ".join(f'"{start}" *' for start in map(beginning, keys) if start)
-            same_beginning = self._rows_matching(begins, _FIRST, rows, _COMMON) if begins else having
-            count = float(len(same_beginning))
-            if count == _COMMON:  # assume the same frequency in the other rows
-                count *= rows / (same_beginning[-1] + 1)
-            weight = (rare * _idf(max(count, 1), among) / _idf(1, among)) ** 2
-            found.whole += weight
-            if len(having) == _COMMON:
-                common.append((match, weight))
-                continue
-            found.add(having, weight)
-            if len(same_beginning) < _COMMON:
-                found.add({*same_beginning}.difference(having), weight, part=_BEGINNING)
-        kept = {*near, *heapq.nsmallest(most, found.shares, key=lambda row: (-found.score(row), row))}
-        for match, weight in common:
-            found.add(self._rows_matching(match, _AMONG, json.dumps(sorted(kept))), weight)
-        return {row: found.score(row) for row in found.shares if row in kept}
-
     def version(self) -> int:
         """A number that changes when another process or thread writes."""
         return int(self._read("PRAGMA data_version")[0][0])
@@ -396,11 +323,17 @@ class IndexDatabase:
             if count:
                 self._connection.execute("INSERT INTO removed VALUES (?, ?)", found)
 
-    def _rows_matching(self, match: str, where: str, *values: object) -> list[int]:
-        """The rows whose words match."""
-        return [
-            row for (row,) in self._read(f"SELECT rowid FROM words WHERE words MATCH ? AND {where}", match, *values)
-        ]
+    def first_rows_with(self, match: str, rows: int, limit: int) -> list[int]:
+        """The first rows, of so many, whose words match an expression of FTS5; at most `limit`."""
+        return self._matching(match, "rowid < ? ORDER BY rowid LIMIT ?", rows, limit)
+
+    def rows_with(self, match: str, among: Iterable[int]) -> list[int]:
+        """The rows, among some, whose words match an expression of FTS5."""
+        return self._matching(match, "rowid IN (SELECT value FROM json_each(?))", json.dumps(sorted(among)))
+
+    def _matching(self, match: str, where: str, *values: object) -> list[int]:
+        found = self._read(f"SELECT rowid FROM words WHERE words MATCH ? AND {where}", match, *values)
+        return [row for (row,) in found]
 
     def _typed(self, rows: list[Any], *types: type) -> list[Any]:
         """Check that columns have these types and no number is negative, because SQLite accepts anything."""
@@ -441,11 +374,6 @@ class IndexDatabase:
             # The table of words reports failed writes without the reason.
             full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR)
             raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self.path)) from error
-
-
-def _idf(count: float, among: int) -> float:
-    """Inverse document frequency of a word in `count` of `among` passages."""
-    return math.log1p((max(among, count) - count + 0.5) / (count + 0.5))
 
 
 def has_index(folder: Path) -> bool:
