@@ -6,6 +6,7 @@ client is never opened.
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib.metadata import version
@@ -18,7 +19,7 @@ import typer
 
 from xsent import DataError, Hit, SearchIndex, SentenceEncoder, XsentError
 from xsent.cli.options import BundleOption, LayersOption, ThreadsOption
-from xsent.errors import require_extra
+from xsent.errors import find_extra
 from xsent.files.atomic import refuse_links
 from xsent_apps.notes.folder import Notes
 from xsent_apps.notes.passages import headings_of
@@ -150,9 +151,14 @@ def _open_index(notes: Notes) -> SearchIndex | None:
 
 
 def _are_clean(folders: Sequence[Path]) -> bool:
-    """Whether the indexes of folders have cleaned texts, see `xsent notes --clean`. Raises DataError if some do."""
-    indexes = filter(None, (_open_index(Notes(folder)) for folder in folders))
-    clean = {bool(index.state.clean) for index in indexes}
+    """Whether the indexes of folders have cleaned texts, see `xsent notes --clean`.
+
+    Raises DataError if only some of them do.
+    """
+    clean = set[bool]()
+    for index in filter(None, (_open_index(Notes(folder)) for folder in folders)):
+        with closing(index):
+            clean.add(bool(index.state.clean))
     if len(clean) > 1:
         raise DataError("only some of these folders were indexed with --clean; run xsent notes --force for the others")
     return clean == {True}
@@ -215,8 +221,7 @@ def mcp(
 
     The assistant starts this command itself and uses standard input and output or, with --port, HTTP.
     """
-    with require_extra("mcp"):
-        import mcp as _  # noqa: F401  if it is missing, fail before the model is loaded
+    find_extra("mcp", "mcp")
     from xsent_apps.server.running import LOCAL, address, listen, run_server
 
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=_are_clean(folders))

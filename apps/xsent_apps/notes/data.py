@@ -43,5 +43,5 @@ def _words_of(picture: re.Match[str]) -> str:
 
 
 def _if_text(run: re.Match[str]) -> str:
-    """A long run if it is no data: a text repeats few characters, and data has all kinds."""
+    """Keep a long run unless it is data: text repeats a few characters, and data has all kinds."""
     return "\n" * run[0].count("\n") if all(kind.search(run[0]) for kind in _MIXED) else run[0]

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 from xsent import DataError, Document, FingerprintError, Hit, SearchIndex, SentenceEncoder, XsentError, update_index
-from xsent.errors import require_extra
+from xsent.errors import find_extra
 from xsent.files.atomic import as_write_error, recover, refuse_links
 from xsent_apps.notes.read import READERS, kind_of, read_passages
 from xsent_apps.notes.source import Remarks
@@ -45,8 +44,7 @@ class Notes:
         After a kill, the next update does the rest. Raises DataError if the index, or something in it, is a link, and
         MissingExtraError without sentencex, which cuts long passages.
         """
-        with require_extra("apps"):  # here, not at the first long passage of each file
-            import_module("sentencex")
+        find_extra("apps", "sentencex")  # here, not at the first long passage of each file
         self._begin()
         refuse_links(self.index)
         recover(self.index)

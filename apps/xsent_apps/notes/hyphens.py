@@ -13,7 +13,7 @@ _REST = re.compile(r"\s*([^\W_]\w{0,39})")
 # The rest of a word with its punctuation, and what follows up to the next word: a line that began with a number or a
 # sign could be read as an item of a list.
 _PULLED = re.compile(r"\s*+(\S++(?:\s++[^\s\w]\S*+|\s++\d\S*+)*+)\s*+")
-_AND = frozenset("und oder bzw sowie and or et ou y o e u и".split())  # "Ein- und Ausgang" is no cut word
+_AND = frozenset("und oder bzw sowie and or et ou y o e u и".split())  # "Ein- und Ausgang" has no word to join
 
 
 class Hyphens:

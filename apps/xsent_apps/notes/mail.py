@@ -231,7 +231,7 @@ def _parts(part: Message) -> list[Message]:
 
 
 def _all(parts: list[Message], subject: str, lost: list[str]) -> _Lines:
-    """The text of all parts in order; that of files which are attached only if there is no other, except mails."""
+    """The text of all parts in order, with attached mails; other attached files count only if nothing else has text."""
     lines: _Lines = []
     is_file = [part.get_content_disposition() == "attachment" and not _is_mail_part(part) for part in parts]
     for chosen in (False, True):

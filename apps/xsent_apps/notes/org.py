@@ -111,7 +111,7 @@ class _File:
         self._place += 1
 
     def _keyword(self, key: str, value: str) -> str:
-        """The text of a setting of the file; its names are no text."""
+        """The text of a setting of the file; names, such as its title, are kept in `about` instead."""
         if key == "title":
             self.about.append(value)
         elif key in _LISTS:

@@ -24,7 +24,7 @@ _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
 _ITEM = re.compile(r"^\s*([-*+•]|\d{1,3}[.)])\s")
 _IN_CONTENTS = re.compile(r"\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")  # links to a heading of the file
-# A list may begin on the line of a fence. A single line with both ends, as ```ls```, is no fence.
+# A list may begin on the line of a fence. A single line with both ends, such as ```ls```, does not open one.
 _FENCE = re.compile(r"[\s>]*+((?:[-*+]|\d{1,9}[.)])\s++)?(`{3,}+(?=[^`]*+$)|~{3,}+)(.*)")
 _COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # the only line of its paragraph
 _ROW = re.compile(r"\s*\|.*\|\s*$")

@@ -110,7 +110,7 @@ class _File:
     def _table(self, starts: list[int], indent: str) -> Iterator[tuple[int, str]]:
         """The rows of a table without lines between its columns, which begin at these places."""
         rows = list[tuple[int, str]]()
-        borders = list[int]()  # after so many rows
+        borders = list[int]()  # the number of rows above each
         first = self._place
         while self._place < len(self._lines):
             line = self._lines[self._place]

@@ -117,7 +117,12 @@ def wide_encoding(start: bytes) -> str | None:
 
 def as_western(content: bytes) -> str | None:
     """A text in cp1252 (which includes latin-1), as in old notes and mails; None if it is Unicode or not text."""
-    if b"\0" in content or _unicode(content) or (text := _strict(content, "cp1252")) is None:
+    return None if b"\0" in content or _unicode(content) else _western(content)
+
+
+def _western(content: bytes) -> str | None:
+    """A text in cp1252, if bytes that are not Unicode look like one."""
+    if (text := _strict(content, "cp1252")) is None:
         return None
     beyond = len(text) - len(text.encode("ascii", "ignore"))
     for strange, most in ((_STRANGE, len(text) // _PER_STRANGE), (_RUN, beyond // _PER_RUN)):
@@ -148,7 +153,7 @@ def _unicode(content: bytes) -> Decoded | None:
 
 def _guess(content: bytes) -> tuple[str, str]:
     """A text in the old encoding that its letters show, and the encoding; two empty texts if none fits."""
-    if (western := as_western(content)) is not None:
+    if (western := _western(content)) is not None:
         return western, "cp1252"
     tried = [(codec, _KANA, _LEAST_JAPANESE) for codec in _JAPANESE]
     tried += [(codec, _FREQUENT, _LEAST_CYRILLIC) for codec in _CYRILLIC]

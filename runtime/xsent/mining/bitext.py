@@ -109,8 +109,8 @@ def mine_bitext(
         one_to_one: Use each sentence once with "fwd" and "bwd", too; the best pair is kept.
         src_rows: Numbers of the source rows to select, ascending; None selects all.
         trg_rows: Like `src_rows`, for the target.
-        texts: The sentences of all sources and of all targets. Then texts with different numbers are no pair, such as
-            those of 1987 and 1997, and a text and its copy on the other side are one only if neither has a translation.
+        texts: The sentences of all sources and of all targets. With them, texts with different numbers, such as 1987
+            and 1997, are not paired, and a text is paired with its copy only if neither has a translation.
         show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
     Returns:
@@ -202,15 +202,8 @@ def _chosen(texts: Sequence[str], vectors: ArrayLike, rows: Ints) -> list[str]:
 def _retrieve(
     retrieval: Retrieval, margin: Margin, forward: TopK, backward: TopK, rules: PairRules | None = None
 ) -> Bitext:
-    """The pairs of one direction, or of both."""
-    allowed = None if rules is None else ~rules.forbidden(np.indices(forward.indices.shape)[0], forward.indices)
-    fwd = _candidates(margin, forward, backward.means, best=True, allowed=allowed)
-    if rules is not None:
-        allowed = ~rules.forbidden(backward.indices, np.indices(backward.indices.shape)[0])
-    bwd = _candidates(margin, backward, forward.means, best=True, allowed=allowed).swapped()
-    found = {"fwd": fwd, "bwd": bwd, "max": fwd + bwd}.get(retrieval)
-    if found is None:
-        found = fwd.take(bwd.src[fwd.trg] == fwd.src)
+    """The pairs of one direction, or of both, that the rules allow."""
+    found = _directions(retrieval, margin, forward, backward, rules)
     if rules is None:
         return found
     copies = _copies(margin, forward, backward, rules)
@@ -220,6 +213,21 @@ def _retrieve(
     if retrieval != "fwd":
         free &= ~np.isin(found.trg, copies.trg)
     return found.take(free & (found.scores > -np.inf)) + copies
+
+
+def _directions(retrieval: Retrieval, margin: Margin, forward: TopK, backward: TopK, rules: PairRules | None) -> Bitext:
+    """The pairs of one direction, or of both; those that the rules forbid have a score of minus infinity."""
+    rows, columns = (np.indices(side.indices.shape)[0] for side in (forward, backward))
+    if retrieval != "bwd":
+        allowed = None if rules is None else ~rules.forbidden(rows, forward.indices)
+        fwd = _candidates(margin, forward, backward.means, best=True, allowed=allowed)
+        if retrieval == "fwd":
+            return fwd
+    allowed = None if rules is None else ~rules.forbidden(backward.indices, columns)
+    bwd = _candidates(margin, backward, forward.means, best=True, allowed=allowed).swapped()
+    if retrieval == "bwd":
+        return bwd
+    return fwd.take(bwd.src[fwd.trg] == fwd.src) if retrieval == "intersect" else fwd + bwd
 
 
 def _copies(margin: Margin, forward: TopK, backward: TopK, rules: PairRules) -> Bitext:

@@ -115,7 +115,8 @@ def nearest_both_ways(
 ) -> tuple[TopK, TopK]:
     """Find the k nearest neighbours of every row of `a` in `b`, and of every row of `b` in `a`, exactly.
 
-    `apart` has a number for every row of `a` and of `b`: rows of one number are no neighbours, but -1 is none.
+    `apart` has a number for every row of `a` and of `b`: rows with the same number are not neighbours. -1 stands for no
+    number.
 
     Of equal cosines the lower row counts as nearer. Each cosine is computed once. Takes about 100 MiB plus 12 bytes per
     neighbour, for any number of rows.

@@ -22,7 +22,7 @@ class PairRules:
         self.copies = _common([*map(_words, src)], [*map(_words, trg)])
 
     def forbidden(self, src: Ints, trg: Ints) -> NDArray[np.bool_]:
-        """Whether each pair of rows, in arrays of the same shape, has numbers that differ; -1 is no row."""
+        """Whether each pair of rows, in arrays of the same shape, has numbers that differ, or lacks a row (-1)."""
         left, right = self._quantities
         found = [i < 0 or j < 0 or _differ(left[i], right[j]) for i, j in zip(src.flat, trg.flat, strict=True)]
         return np.array(found, np.bool_).reshape(src.shape)

@@ -23,7 +23,7 @@ const ROW = /^\s*\|.*\|\s*$/;
 const UNDER_HEADER = /^[\s|:-]+$/;
 const QUOTE = /^\s*(>\s?)+/;
 const CUT = /([\p{L}\p{N}_]{1,40})([-\u2010\u00ad¬])\s*\n\s*([\p{L}\p{N}][\p{L}\p{N}_]{0,39})/gu;
-const AND = /^(und|oder|bzw|sowie|and|or|et|ou|y|o|e|u|и)$/i; // "Ein- und Ausgang" is no cut word
+const AND = /^(und|oder|bzw|sowie|and|or|et|ou|y|o|e|u|и)$/i; // "Ein- und Ausgang" has no word to join
 const LETTER = /[\p{L}\p{N}_]/u;
 
 /** @typedef {{kind: string, level: number, lines: string[]}} Block lines that belong together; a heading has a level */
