@@ -93,17 +93,17 @@ def build_index(
                 raise
     is_new = not os.path.lexists(path)
     try:
-        if is_new:
-            with new_index(path, empty):
-                pass
-        with only_writer(path):
-            state = state_of(path)
-            stopped = _interruption_message(state)
-            if state.rows and resume and not stopped:
-                return _nothing_to_resume(path, state)
-            if state.rows and not resume:
-                raise file_exists_error(path, stopped or "exists; --force replaces it, --add adds to it")
-            with _explain_what_is_kept(path):
+        with _explain_what_is_kept(path):
+            if is_new:
+                with new_index(path, empty):
+                    pass
+            with only_writer(path):
+                state = state_of(path)
+                stopped = _interruption_message(state)
+                if state.rows and resume and not stopped:
+                    return _nothing_to_resume(path, state)
+                if state.rows and not resume:
+                    raise file_exists_error(path, stopped or "exists; --force replaces it, --add adds to it")
                 return job.run(path)
     except BaseException:
         if is_new:
@@ -225,9 +225,12 @@ def _explain_what_is_kept(path: Path) -> Iterator[None]:
     """Tell a user who interrupts a job what is kept."""
 
     def kept() -> str:
-        state = state_of(path)
-        lines = f"Indexed lines are kept: {state.lines - state.start:,}"
-        return f"{lines}; run the same command with --resume to continue." if state.unfinished else ""
+        with suppress(DataError, OSError):  # it is not made yet
+            state = state_of(path)
+            if state.unfinished:
+                lines = f"Indexed lines are kept: {state.lines - state.start:,}"
+                return f"{lines}; run the same command with --resume to continue."
+        return ""
 
     try:
         with explain_write_errors(path, kept):
