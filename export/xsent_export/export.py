@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from xsent.backends.openvino import FOLDER, import_openvino
-from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, PLAIN_VERSION, TOKENIZER, compute_fingerprint, file_digest
+from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, TOKENIZER, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
 from xsent.files.atomic import atomic_folder, recover
@@ -133,7 +133,7 @@ def _describe(part: Checkpoint, encoder: Encoder, spec: BundleSpec, network: Map
     config = encoder.config
     weighs = any(map(encoder.weighs, config.depths))
     return {
-        "format_version": FORMAT_VERSION if weighs else PLAIN_VERSION,
+        "format_version": FORMAT_VERSION,
         "name": part.name,
         "languages": part.languages,
         "licence": part.licence,

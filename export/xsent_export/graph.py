@@ -1,7 +1,9 @@
 """The encoder as ONNX graphs: token ids in, the sentence vector out.
 
-`EncoderGraph` is the graph of a bundle: one sentence, `input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D],
-with weights in separate files, computed in 8 bits. `BatchGraph` is one self-contained file for other tools.
+`EncoderGraph` is the graph of a bundle: sentences of equal length, `input_ids` int64 [B, T] -> `sentence_embedding`
+float32 [B, D], with weights in separate files, computed in 8 bits. A vector has the same bits whatever the other
+sentences are, because nothing is measured over more than one token at run time, and no operator sums in an order that
+depends on B. `BatchGraph` is one self-contained file for other tools.
 
 Shapes: B sentences, T tokens of the longest, D dimensions, H heads, V pieces.
 """
@@ -15,15 +17,17 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from xsent.bundle import TABLE, WEIGHTS, graph_name
+from xsent.backends.numpy import MIDDLE
+from xsent.bundle import TABLE, WEIGHTS, Rounding, graph_name
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file
 from xsent_export.options import BundleSpec
 from xsent_export.quantization import (
     NOTHING,
-    ActivationStats,
+    LayerStats,
     block_size,
     quantize_columns,
+    quantize_freely,
     quantize_nibbles,
     quantize_rows,
 )
@@ -74,7 +78,9 @@ class EncoderGraph:
     The encoder has exactly the layers of `spec`.
     """
 
-    def __init__(self, encoder: Encoder, spec: BundleSpec, calibration: ActivationStats = NOTHING) -> None:
+    SENTENCES: int | str = "sentences"  # that it takes at once, a number or a name
+
+    def __init__(self, encoder: Encoder, spec: BundleSpec, calibration: LayerStats = NOTHING) -> None:
         self._nodes: list[NodeProto] = []  # in the order they run
         self._initializers: dict[str, TensorProto] = {}  # constants that the nodes read
         config = encoder.config
@@ -85,6 +91,7 @@ class EncoderGraph:
         self._width = config.dim if config.num_layers or config.depths else spec.dim
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
+        self._rounding: dict[str, Rounding] = {}  # of the inputs of linear layers
         self._shallower: dict[int, ModelProto] = {}
         self._weighs = encoder.weighs(config.num_layers)
         self._encoder(encoder)
@@ -95,7 +102,8 @@ class EncoderGraph:
         config = self._config
         shape = {"heads": config.num_heads, "activation": config.activation, "norm_eps": config.norm_eps}
         tensors = self._table.places | self._weights.places
-        return {**shape, "first": config.first, "last": config.last, "tensors": tensors}
+        rounding = {name: grid._asdict() for name, grid in self._rounding.items()}
+        return {**shape, "first": config.first, "last": config.last, "tensors": tensors, "rounding": rounding}
 
     def write(self, folder: Path) -> None:
         """Write the graphs and their two files of weights, with the matrices into other models' spaces."""
@@ -109,8 +117,8 @@ class EncoderGraph:
 
     def model(self) -> ModelProto:
         """The graph, without the tensors in other files."""
-        ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])
-        vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._spec.dim])
+        ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [self.SENTENCES, "tokens"])
+        vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [self.SENTENCES, self._spec.dim])
         return self._make_model([ids], vector)
 
     def _make_model(self, inputs: Sequence[ValueInfoProto], *outputs: ValueInfoProto) -> ModelProto:
@@ -136,7 +144,7 @@ class EncoderGraph:
     def _encoder(self, encoder: Encoder) -> None:
         ids = INPUT if encoder.positions is None else self._frame(encoder.config)
         self._prepare(ids)
-        x = self._look_up(encoder.table, ids)  # [1, T, D]
+        x = self._look_up(encoder.table, ids)  # [B, T, D]
         if encoder.positions is not None and encoder.table_norm is not None:
             table = self._weight("positions", _array(encoder.positions))
             positions = self._node("Slice", [table, self._integers("zero", [0]), self._length], "first_positions")
@@ -157,7 +165,7 @@ class EncoderGraph:
         self._nodes, self._initializers = nodes, initializers
 
     def _read_out(self, encoder: Encoder, depth: int, x: str) -> None:
-        """Add the vector of tokens [1, T, D]: their mean, weighted and mapped by the readout of the depth, if any."""
+        """Add the vector of tokens [B, T, D]: their mean, weighted and mapped by the readout of the depth, if any."""
         dim = self._spec.dim
         if not encoder.readouts:
             if dim < self._width:
@@ -183,8 +191,13 @@ class EncoderGraph:
 
     def _frame(self, config: ModelConfig) -> str:
         """Add the ids of the first and the last token around the ids."""
-        first = self._constant("first", np.array([[config.first]], np.int64))
-        last = self._constant("last", np.array([[config.last]], np.int64))
+        count = self._node("Shape", [INPUT], "sentences", start=0, end=1)
+        shape = self._node("Concat", [count, self._integers("one", [1])], "column", axis=0)  # [B, 1]
+        ends = {"first": config.first, "last": config.last}
+        first, last = (
+            self._node("Expand", [self._constant(name, np.array([[id]], np.int64)), shape], f"{name}.column")
+            for name, id in ends.items()
+        )
         return self._node("Concat", [first, INPUT, last], "framed", axis=1)
 
     def _prepare(self, ids: str) -> None:
@@ -216,7 +229,7 @@ class EncoderGraph:
         # Scaled after the look-up, so that only the rows of the sentence are ever read from disk.
         numbers, scales = quantize_rows(values)
         rows = self._node("Gather", [self._weight("table", numbers, self._table), ids], "rows")
-        scale = self._node("Gather", [self._weight("table.scales", scales), ids], "row_scales")  # [1, T, 1]
+        scale = self._node("Gather", [self._weight("table.scales", scales), ids], "row_scales")  # [B, T, 1]
         rows = self._node("Cast", [rows], "rows_float", to=TensorProto.FLOAT)
         return self._node("Mul", [rows, scale], "embedded")
 
@@ -224,7 +237,7 @@ class EncoderGraph:
         """Two numbers per byte, unpacked after the look-up with operators that every version has."""
         dim = values.shape[1]
         packed, scales = quantize_nibbles(values)
-        rows = self._node("Gather", [self._weight("table", packed, self._table), ids], "rows")  # [1, T, D/2]
+        rows = self._node("Gather", [self._weight("table", packed, self._table), ids], "rows")  # [B, T, D/2]
         high = self._node("BitShift", [rows, self._constant("four", np.array(4, np.uint8))], "high", direction="RIGHT")
         high = self._node("Cast", [high], "high_float", to=TensorProto.FLOAT)
         both = self._node("Cast", [rows], "both_float", to=TensorProto.FLOAT)
@@ -232,8 +245,8 @@ class EncoderGraph:
         eight = self._constant("float_8", np.array(8, np.float32))
         low = self._node("Sub", [both, self._node("Mul", [high, sixteen], "high_part")], "low")
         numbers = self._node("Concat", [low, high], "unshifted", axis=-1)
-        numbers = self._node("Sub", [numbers, eight], "numbers")  # [1, T, D]
-        scale = self._node("Gather", [self._weight("table.scales", scales), ids], "row_scales")  # [1, T, blocks]
+        numbers = self._node("Sub", [numbers, eight], "numbers")  # [B, T, D]
+        scale = self._node("Gather", [self._weight("table.scales", scales), ids], "row_scales")  # [B, T, blocks]
         scale = self._node("Cast", [scale], "row_scales_float", to=TensorProto.FLOAT)
         split = self._integers("split_blocks", [0, 0, dim // block_size(dim), block_size(dim)])
         column = self._integers("split_scales", [0, 0, dim // block_size(dim), 1])
@@ -248,28 +261,28 @@ class EncoderGraph:
 
     def _attend(self, name: str, heads: int, qkv: str) -> str:
         """Attention in plain operators; the fused ones are not faster for one sentence."""
-        split = self._integers("split_heads", [-1, 3, heads, self._width // heads])
+        split = self._integers("split_heads", [0, 0, 3, heads, self._width // heads])
         parts = [f"{name}.{part}" for part in ("query", "key", "value")]
-        hidden = self._node("Reshape", [qkv, split], f"{name}.split")  # [T, 3, H, D/H]
-        self._nodes.append(helper.make_node("Split", [hidden], parts, name=f"{name}.parts", axis=1))
-        orders = ([1, 2, 0, 3], [1, 2, 3, 0], [1, 2, 0, 3])
+        hidden = self._node("Reshape", [qkv, split], f"{name}.split")  # [B, T, 3, H, D/H]
+        self._nodes.append(helper.make_node("Split", [hidden], parts, name=f"{name}.parts", axis=2))
+        orders = ([0, 2, 3, 1, 4], [0, 2, 3, 4, 1], [0, 2, 3, 1, 4])
         query, key, value = (
             self._node("Transpose", [part], f"{part}.turned", perm=order)
             for part, order in zip(parts, orders, strict=True)
         )
-        scores = self._node("MatMul", [query, key], f"{name}.scores")  # [1, H, T, T]
+        scores = self._node("MatMul", [query, key], f"{name}.scores")  # [B, 1, H, T, T]
         shares = self._node("Softmax", [scores], f"{name}.shares", axis=-1)
-        mixed = self._node("MatMul", [shares, value], f"{name}.mixed")  # [1, H, T, D/H]
-        mixed = self._node("Transpose", [mixed], f"{name}.turned", perm=[0, 2, 1, 3])
-        return self._node("Reshape", [mixed, self._integers("join_heads", [1, -1, self._width])], name)
+        mixed = self._node("MatMul", [shares, value], f"{name}.mixed")  # [B, 1, H, T, D/H]
+        mixed = self._node("Transpose", [mixed], f"{name}.turned", perm=[0, 3, 1, 2, 4])
+        return self._node("Reshape", [mixed, self._integers("join_heads", [0, 0, self._width])], name)
 
     def _norm(self, name: str, norm: nn.LayerNorm, x: str) -> str:
         weights = [self._weight(f"{name}.{p}", _array(getattr(norm, p))) for p in ("weight", "bias")]
         return self._node("LayerNormalization", [x, *weights], name, axis=-1, epsilon=norm.eps)
 
     def _mean(self, x: str, name: str) -> str:
-        # A product with shares of 1 / T, because ReduceMean takes five times as long.
-        mean = self._node("MatMul", [self._shares, x], f"{name}.row")  # [1, 1, D]
+        # A product with shares of 1 / T: ReduceMean takes five times as long, and sums in an order that depends on B.
+        mean = self._node("MatMul", [self._shares, x], f"{name}.row")  # [B, 1, D]
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
 
     def _weighted_mean(self, scores: str, x: str) -> str:
@@ -288,10 +301,34 @@ class EncoderGraph:
             return self._float_product(name, x, weight, bias)
         bias_name = self._weight(f"{name}.bias", bias)
         x, weight = self._smooth(name, x, weight)
-        # The activations of each sentence get one scale at run time.
-        numbers, scales = quantize_columns(weight, self._calibration.moments.get(name))
-        columns = [self._weight(f"{name}.weight", numbers), self._weight(f"{name}.scales", scales)]
-        return self._node("DynamicQuantizeMatMul", [x, *columns, "", bias_name], name, CONTRIB)
+        stats = self._calibration
+        numbers, scales = quantize_columns(weight, stats.moments.get(name), stats.scales.get(name))
+        columns = self._weight(f"{name}.weight", numbers), self._weight(f"{name}.scales", scales)
+        rounding = self._rounding[name] = stats.rounding_of(name, self._config.activation)
+        if rounding.by_token:
+            return self._product_by_token(name, rounding, x, *columns, bias_name)
+        step, zero = self._grid(name, rounding)
+        x = self._node("QuantizeLinear", [x, step, zero], f"{name}.rounded")
+        return self._node("MatMulIntegerToFloat", [x, columns[0], step, columns[1], zero, "", bias_name], name, CONTRIB)
+
+    def _product_by_token(self, name: str, rounding: Rounding, x: str, weight: str, scales: str, bias: str) -> str:
+        """Add an 8-bit product whose inputs are rounded in steps of each token's own size."""
+        step, zero = self._grid(name, rounding)
+        share = self._constant(f"{name}.share", np.array(1 / (255 - rounding.zero), np.float32))
+        one = self._constant("1", np.array(1, np.float32))
+        # The smallest step covers all negative numbers, except where they are as large as the positive ones.
+        sizes = self._node("Abs", [x], f"{name}.sizes") if rounding.zero == MIDDLE else x
+        largest = self._node("ReduceMax", [sizes], f"{name}.largest", axes=[-1], keepdims=1)  # [B, T, 1]
+        steps = self._node("Max", [self._node("Mul", [largest, share], f"{name}.own_steps"), step], f"{name}.steps")
+        x = self._node("Div", [x, steps], f"{name}.in_steps")
+        x = self._node("QuantizeLinear", [x, one, zero], f"{name}.rounded")
+        product = self._node("MatMulIntegerToFloat", [x, weight, one, scales, zero], f"{name}.in_weights", CONTRIB)
+        return self._node("Add", [self._node("Mul", [product, steps], f"{name}.product"), bias], name)
+
+    def _grid(self, name: str, rounding: Rounding) -> tuple[str, str]:
+        """The step and the zero point of a rounding as constants."""
+        step = self._constant(f"{name}.step", np.array(rounding.step, np.float32))
+        return step, self._constant(f"zero.{rounding.zero}", np.array(rounding.zero, np.uint8))
 
     def _float_product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
         bias_name = self._weight(f"{name}.bias", bias)
@@ -423,7 +460,7 @@ class BatchGraph(OneFileGraph):
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
         if self._spec.precision == "float32":
             return self._float_product(name, x, weight, bias)
-        numbers, scales = quantize_columns(weight, limit=127)  # all 8 bits: the sums are floats
+        numbers, scales = quantize_freely(weight)
         # Not DequantizeLinear, which ONNX Runtime fuses with the product and then computes in 8 bits.
         matrix = self._node("Cast", [self._weight(f"{name}.weight", numbers)], f"{name}.numbers", to=TensorProto.FLOAT)
         matrix = self._node("Mul", [matrix, self._weight(f"{name}.scales", scales)], f"{name}.matrix")

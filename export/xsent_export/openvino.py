@@ -24,7 +24,7 @@ from xsent.tokenizer import Tokenizer
 from xsent_export.graph import INPUT, READOUT, SCORED, WEIGHED, BatchGraph, EncoderGraph
 from xsent_export.options import BundleSpec, Precision
 from xsent_export.parity import evenly_spaced
-from xsent_export.quantization import NOTHING, ActivationStats
+from xsent_export.quantization import NOTHING, LayerStats
 from xsent_train.checkpoint import Checkpoint
 from xsent_train.model import Encoder, ModelConfig
 
@@ -34,6 +34,8 @@ PRODUCTS = (SCORED, WEIGHED, READOUT)  # products of a readout, which stay in fl
 
 class PaddedGraph(BatchGraph):
     """A graph for one sentence that treats negative ids as padding."""
+
+    SENTENCES = 1
 
     def model(self) -> ModelProto:
         """The graph with its weights, and the input of `EncoderGraph`."""
@@ -66,7 +68,7 @@ def write_openvino(
     spec: BundleSpec,
     folder: Path,
     sentences: Sequence[str],
-    stats: ActivationStats = NOTHING,
+    stats: LayerStats = NOTHING,
 ) -> None:
     """Write an encoder as OpenVINO IR into an existing folder; equal weights and sentences give equal bytes.
 

@@ -21,7 +21,7 @@ from xsent.evaluation.translation import finds_gold
 from xsent.open_model import SupportsEncode
 from xsent.similarity import Floats
 from xsent_export.options import Budget, BundleSpec, ExportOptions, Precision
-from xsent_export.quantization import NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMIT, block_size
+from xsent_export.quantization import NIBBLE_LIMIT, PAIR_LIMIT, TABLE_LIMIT, block_size
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent_train.data.corpus import Corpus
 from xsent_train.derive import BundleWeights
@@ -202,14 +202,14 @@ def check_weights(encoder: Encoder, spec: BundleSpec, bundle: Bundle) -> None:
 
 
 def weight_limit(precision: Precision, weight: str) -> int:
-    """The largest integer that a weight of the encoder is rounded to, given its name."""
+    """The number of steps that a weight of the encoder has at least on either side of 0, given its name."""
     if precision == "float32":
         return FLOAT_LIMIT
     if weight == "table.weight":
         return NIBBLE_LIMIT if precision == "int4-table" else TABLE_LIMIT
     if weight.startswith("readouts.") and weight.endswith(".weight"):
         return HALF_LIMIT
-    return WEIGHT_LIMIT if weight.endswith(MATRICES) else FLOAT_LIMIT
+    return PAIR_LIMIT // 2 if weight.endswith(MATRICES) else FLOAT_LIMIT
 
 
 def rounding_error(trained: Floats, kept: Floats, limit: int) -> float:

@@ -21,7 +21,7 @@ from xsent.similarity import Floats
 from xsent_export.graph import INPUT, OUTPUT, OneFileGraph
 from xsent_export.options import BundleSpec
 from xsent_export.parity import calibration_texts, held_out_pairs
-from xsent_export.quantization import ActivationStats, calibrate_checkpoint
+from xsent_export.quantization import LayerStats, calibrate_checkpoint
 from xsent_train.checkpoint import Checkpoint
 from xsent_train.model import Encoder
 
@@ -58,7 +58,7 @@ def write_text(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "TextE
 class TextGraph(OneFileGraph):
     """The graph of a bundle with its weights inside, between a tokenizer and a normalisation."""
 
-    def __init__(self, encoder: Encoder, spec: BundleSpec, tokenizer: Path, stats: ActivationStats) -> None:
+    def __init__(self, encoder: Encoder, spec: BundleSpec, tokenizer: Path, stats: LayerStats) -> None:
         self._tokenizer = tokenizer
         super().__init__(encoder, spec, stats)
 

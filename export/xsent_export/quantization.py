@@ -4,11 +4,20 @@ A table has one scale per row (int8) or per block of a row (int4), so that an ou
 linear layer has one scale per output channel; weights that are rounded later compensate for the errors of earlier ones
 (GPTQ, Frantar et al. 2023).
 
-A sentence's activations share one 8-bit scale. In a BERT, a few channels are ten times as large as the others, which
-are then rounded to a tenth of the steps. So each channel of a linear layer's input is multiplied by a factor, and the
-layer's weights for this channel are divided by it (SmoothQuant, Xiao et al. 2023): the product does not change, and
-both sides are rounded well. For each layer, several shares of the spread to move into the weights are tried, and the
-one with the smallest error of the product is kept (AWQ, Lin et al. 2024).
+CPUs without VNNI multiply two unsigned 8-bit activations by two weights and add the products in 16 bits (vpmaddubsw).
+The sum is exact if the two weights, those of inputs 2i and 2i + 1, add up to at most 128. Most pairs of a column do
+even if its largest weight is 127, so the scale is the smallest that lets all pairs fit. That is finer than 64 steps for
+each weight, the limit that needs no look at the neighbour: the squared error is a third.
+
+The activations of a linear layer are rounded in steps that were measured at export, so that a vector does not depend on
+other sentences. Those of the second feed-forward layer have steps of each token's own size, because a few tokens are
+far larger than the others.
+
+In a BERT, a few channels are ten times as large as the others, which are then rounded to a tenth of the steps. So each
+channel of a linear layer's input is multiplied by a factor, and the layer's weights for this channel are divided by it
+(SmoothQuant, Xiao et al. 2023): the product does not change, and both sides are rounded well. For each layer, several
+shares of the spread to move into the weights are tried, and the one with the smallest error of the product is kept
+(AWQ, Lin et al. 2024).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,18 +31,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from xsent.backends.numpy import quantize
+from xsent.backends.numpy import MIDDLE, quantize
+from xsent.bundle import Rounding
 from xsent.similarity import Floats
 from xsent.tokenizer import Tokenizer
 from xsent_export.options import BundleSpec
-from xsent_train.checkpoint import SMOOTHING, Checkpoint
+from xsent_train.checkpoint import ROUNDING, SCALES, SMOOTHING, Checkpoint
 from xsent_train.model import Encoder
 from xsent_train.tokens import to_tokens
 
-TABLE_LIMIT = 127
-# Two products of an unsigned 8-bit activation and a weight are added in 16 bits on CPUs without VNNI
-# (vpmaddubsw); 2 x 255 x 64 = 32,640 is the largest power of two that cannot saturate there.
-WEIGHT_LIMIT = 64
+TABLE_LIMIT = WEIGHT_LIMIT = 127
+PAIR_LIMIT = 128  # sum of two neighbouring weights of one sign: 255 x 128 = 32,640 fits into 16 bits
 
 DAMPING = 0.01  # share of the inputs' mean variance, as in GPTQ: directions missing from the text count a little
 
@@ -43,6 +51,9 @@ BLOCK = 64  # numbers of a row that share a scale in 4 bits
 SHRINK = np.linspace(0.7, 1.0, 13, dtype=np.float32)
 
 SMOOTHED = ("qkv", "ffn_in", "ffn_out")  # the input of attention_out has no large channels
+BY_TOKEN = "ffn_out"  # the layer whose inputs have steps of each token's own size
+LOWEST = {"gelu": -0.17, "silu": -0.2785}  # value of an activation function: the most negative input of that layer
+STEPS_BELOW = 16  # for them
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the spread that may move into the weights (alpha in SmoothQuant)
 SENTENCES = 256  # maximum number of sentences to encode
 LEAST = 1e-5  # in place of channels that are always zero
@@ -54,19 +65,35 @@ def quantize_rows(table: Floats) -> tuple[NDArray[np.int8], Floats]:
 
 
 def quantize_columns(
-    weight: Floats, moments: Floats | None = None, limit: int = WEIGHT_LIMIT
+    weight: Floats, moments: Floats | None = None, scales: Floats | None = None
 ) -> tuple[NDArray[np.int8], Floats]:
-    """The int8 weight of a linear layer [inputs, outputs] in -limit..limit, and the scales of its outputs.
+    """The int8 weight of a linear layer [inputs, outputs], in pairs within `PAIR_LIMIT`, and the scales of its outputs.
 
     With the `moments` of its inputs, the sum of x^T x [inputs, inputs], each weight compensates for the error that the
-    weights before it left in the product. Weights already on the quantization grid do not change. An output whose
-    weights would move by more than half a step (root mean square) is rounded plainly, which never moves them further.
+    weights before it left in the product. An output whose weights would move by more than half a step (root mean
+    square) is rounded plainly. With the `scales` of an earlier quantization, its weights do not change.
     """
-    rows, scales = _quantize(weight, axis=0, limit=limit)
+    scales = scales_of_columns(_finite(weight)) if scales is None else scales
+    numbers = _rounded(weight / scales)
     if moments is not None and len(weight):
-        numbers = _compensated(weight, scales[0], moments, limit)
-        rows = np.where(np.square(numbers - weight / scales).mean(axis=0) > 0.25, rows, numbers)
-    return rows, scales[0]
+        compensated = _rounded(weight / scales, _compensation(moments))
+        moved = np.square(compensated - weight / scales).mean(axis=0)
+        numbers = np.where(moved > 0.25, numbers, compensated)
+    return numbers, scales
+
+
+def scales_of_columns(weight: Floats) -> Floats:
+    """The smallest scales of the outputs [O] with which a weight [I, O] and its pairs keep their limits."""
+    pairs = np.concatenate([weight, np.zeros((len(weight) % 2, weight.shape[1]), np.float32)])
+    sums = np.abs(pairs[0::2] + pairs[1::2]).max(axis=0, initial=0.0)  # of one sign; others are below their larger one
+    largest = np.maximum(np.abs(weight).max(axis=0, initial=0.0) / WEIGHT_LIMIT, sums / PAIR_LIMIT)
+    return np.where(largest > 0, largest, 1.0).astype(np.float32)
+
+
+def quantize_freely(weight: Floats) -> tuple[NDArray[np.int8], Floats]:
+    """The int8 weight of a linear layer [inputs, outputs] that is multiplied in float32, and its scales [outputs]."""
+    numbers, scales = _quantize(weight, axis=0, limit=WEIGHT_LIMIT)
+    return numbers, scales[0]
 
 
 def quantize_nibbles(table: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
@@ -117,23 +144,31 @@ def _quantize(values: Floats, *, axis: int, limit: int) -> tuple[NDArray[np.int8
     return np.rint(values / scales).astype(np.int8), scales
 
 
-def _compensated(weight: Floats, scales: Floats, moments: Floats, limit: int) -> NDArray[np.int8]:
-    """Whole numbers of steps for a weight [I, O], input after input (GPTQ, Frantar et al. 2023, eq. 2 and 3).
+def _rounded(weight: Floats, compensation: Floats | None = None) -> NDArray[np.int8]:
+    """Whole numbers for a weight [I, O] in steps, each pair of inputs within `PAIR_LIMIT`.
 
-    The largest weight of a column remains the largest, because it defines the step.
+    With `_compensation`, input after input makes up for earlier ones (GPTQ, Frantar et al. 2023, eq. 2 and 3).
     """
-    size = len(weight)
-    remaining = weight / scales  # in steps
-    largest = np.abs(weight).argmax(axis=0)
-    numbers = np.empty(weight.shape, np.int8)
+    remaining = weight.copy()
+    numbers = np.zeros(weight.shape, np.int8)
+    for i in range(len(weight)):
+        neighbour = numbers[i - 1].astype(np.int16) if i % 2 else np.zeros(weight.shape[1], np.int16)
+        high = np.minimum(WEIGHT_LIMIT, PAIR_LIMIT - neighbour)
+        low = np.maximum(-WEIGHT_LIMIT, -PAIR_LIMIT - neighbour)
+        numbers[i] = np.clip(np.rint(remaining[i]), low, high)
+        if compensation is not None:
+            error = (remaining[i] - numbers[i]) / compensation[i, i]
+            remaining[i + 1 :] -= np.outer(compensation[i, i + 1 :], error)
+    return numbers
+
+
+def _compensation(moments: Floats) -> Floats:
+    """How the error of each weight is passed on to later ones [I, I], from the moments of their inputs."""
+    size = len(moments)
     damping = DAMPING * np.trace(moments, dtype=np.float64) / size or 1.0
     inverse = np.linalg.inv(moments.astype(np.float64) + damping * np.eye(size))
-    upper = np.linalg.cholesky(inverse).T.astype(np.float32)
-    for i in range(size):
-        rounded = np.clip(np.rint(remaining[i]), -limit, limit)
-        numbers[i] = np.where(largest == i, np.rint(weight[i] / scales), rounded)
-        remaining[i + 1 :] -= np.outer(upper[i, i + 1 :], (remaining[i] - numbers[i]) / upper[i, i])
-    return numbers
+    upper: Floats = np.linalg.cholesky(inverse).T.astype(np.float32)
+    return upper
 
 
 def _finite(values: Floats) -> Floats:
@@ -142,60 +177,83 @@ def _finite(values: Floats) -> Floats:
     return values
 
 
-class ActivationStats(NamedTuple):
-    """Measurements of the inputs of linear layers, by their names in a graph such as `layer0.qkv`."""
+class LayerStats(NamedTuple):
+    """What linear layers are quantised with, by their names in a graph such as `layer0.qkv`."""
 
     smoothing: Mapping[str, Floats] = MappingProxyType({})  # factors of the input channels [I]
     moments: Mapping[str, Floats] = MappingProxyType({})  # sum of x^T x over the smoothed inputs [I, I]
+    rounding: Mapping[str, Rounding] = MappingProxyType({})  # of the smoothed inputs
+    scales: Mapping[str, Floats] = MappingProxyType({})  # of the outputs [O], if they are known
+
+    def rounding_of(self, name: str, activation: str) -> Rounding:
+        """The rounding of a layer's inputs; steps of each token's own size if they were not measured."""
+        if name.endswith(BY_TOKEN):
+            return Rounding(-LOWEST[activation] / STEPS_BELOW, STEPS_BELOW, by_token=True)
+        return self.rounding.get(name, Rounding(LEAST, MIDDLE, by_token=True))
 
 
-NOTHING = ActivationStats()
+NOTHING = LayerStats()
 
 
 def calibrate_checkpoint(
     checkpoint: Checkpoint, encoder: Encoder, spec: BundleSpec, sentences: Sequence[str]
-) -> ActivationStats:
+) -> LayerStats:
     """The statistics for a bundle of this checkpoint's encoder; `NOTHING` if no layer is quantised.
 
-    A checkpoint that was read from a bundle keeps the factors of that bundle. Its weights are already on the
-    quantization grid, so with the same factors they are rounded as before.
+    A checkpoint that was read from a bundle keeps what that bundle was quantised with, so that its weights, which are
+    already whole numbers of steps, do not change.
     """
     if not spec.num_layers or spec.precision == "float32":
         return NOTHING
-    kept = {name: factors for name, factors in checkpoint.weights.items() if name.startswith(SMOOTHING)}
-    if kept:
-        return ActivationStats({name.removeprefix(SMOOTHING): factors.numpy() for name, factors in kept.items()})
+    smoothing, scales, rounding = (_kept(checkpoint, prefix) for prefix in (SMOOTHING, SCALES, ROUNDING))
+    kept = LayerStats(smoothing, scales=scales)
+    if rounding:
+        grids = {name: Rounding(float(step), int(zero), by_token=False) for name, (step, zero) in rounding.items()}
+        return kept._replace(rounding=grids)
     tokenizer = Tokenizer(checkpoint.tokenizer)
-    ids = [tokenizer.encode(text) for text in sentences]
-    return calibrate(encoder, ids)
+    return calibrate(encoder, [tokenizer.encode(text) for text in sentences], kept)
+
+
+def _kept(checkpoint: Checkpoint, prefix: str) -> dict[str, Floats]:
+    """The weights of a checkpoint whose names begin with a prefix, without it."""
+    found = ((name, weight) for name, weight in checkpoint.weights.items() if name.startswith(prefix))
+    return {name.removeprefix(prefix): weight.numpy() for name, weight in found}
 
 
 @torch.inference_mode()
-def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> ActivationStats:
+def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]], kept: LayerStats = NOTHING) -> LayerStats:
     """Measure the inputs of an encoder's linear layers on sentences given as ids.
 
-    The smoothing factors (SmoothQuant, eq. 4) are powers of two, and at most 1.
+    The smoothing factors (SmoothQuant, eq. 4) are powers of two, and at most 1. If some are `kept`, with the scales of
+    the weights, only the rounding of inputs is measured.
     """
     if not sentences:
-        return NOTHING
+        return kept
     modules = ((name, part) for name, part in encoder.named_modules() if name.startswith("layers."))
     linears = {name.replace("layers.", "layer"): part for name, part in modules if isinstance(part, nn.Linear)}
     with _recorded_inputs(linears) as recorded:
         for ids in sentences[:: -(-len(sentences) // SENTENCES)]:
             encoder(to_tokens([ids], encoder.config.max_length))
-    smoothing = {}
-    moments = {}
+    smoothing, moments, rounding = dict(kept.smoothing), {}, {}
     for name, linear in linears.items():
         inputs = recorded.pop(name)
         weight = linear.weight.numpy().T
-        factors = np.ones(len(weight), np.float32)
-        if name.endswith(SMOOTHED):
+        if name.endswith(SMOOTHED) and not kept.scales:
             tried = (smoothing_factors(inputs, weight, share) for share in SHARES)
-            factors = smoothing[name] = min(tried, key=partial(product_error, inputs, weight))
-        tokens = np.concatenate(inputs) * factors
-        if len(tokens) > len(weight):  # with fewer tokens, moments make the product worse
+            smoothing[name] = min(tried, key=partial(product_error, inputs, weight))
+        tokens = np.concatenate(inputs) * smoothing.get(name, np.float32(1))
+        if not name.endswith(BY_TOKEN):
+            rounding[name] = _range_in_steps(tokens)
+        if len(tokens) > len(weight) and not kept.scales:  # with fewer tokens, moments make the product worse
             moments[name] = tokens.T @ tokens
-    return ActivationStats(smoothing, moments)
+    return kept._replace(smoothing=smoothing, moments=moments, rounding=rounding)
+
+
+def _range_in_steps(tokens: Floats) -> Rounding:
+    """The rounding whose 256 numbers reach from the smallest to the largest of some activations, and to 0."""
+    low, high = min(0.0, float(tokens.min())), max(0.0, float(tokens.max()))
+    step = float(np.float32((high - low) / 255)) or 1.0
+    return Rounding(step, round(-low / step), by_token=False)
 
 
 def smoothing_factors(inputs: Sequence[Floats], weight: Floats, share: float) -> Floats:

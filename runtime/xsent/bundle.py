@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT_VERSION, PLAIN_VERSION = 3, 2  # PLAIN_VERSION: all vectors are plain means
+# Earlier versions: the graph takes one sentence, whose activations share one scale; in 2, all vectors are plain means.
+FORMAT_VERSION, EARLIER_VERSIONS = 4, (2, 3)
 MANIFEST = "xsent.json"
 TOKENIZER = "sentencepiece.model"
 GRAPH = "model.onnx"
@@ -65,6 +66,14 @@ class TensorEntry(NamedTuple):
     shape: tuple[Size, ...]  # row by row
 
 
+class Rounding(NamedTuple):
+    """How the inputs of a linear layer are rounded to 8 bits: whole steps from 0, as unsigned numbers."""
+
+    step: float  # size of a step; by token, the smallest size
+    zero: Count  # number that stands for 0
+    by_token: bool  # whether a token's step is its largest number (absolute) / (255 - zero)
+
+
 class Network(NamedTuple):
     """The encoder for backends that do not read its graph."""
 
@@ -74,6 +83,7 @@ class Network(NamedTuple):
     first: Count  # piece that is added before every sentence
     last: Count  # piece that is added after it
     tensors: dict[str, TensorEntry]  # every weight, by its name in the graph
+    rounding: dict[str, Rounding]  # of linear layers in 8 bits, by name; in earlier versions, none: by sentence
 
 
 class Trained(NamedTuple):
@@ -260,8 +270,10 @@ def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
 def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
     """Parse the JSON object of a manifest; raises BundleError with the source and the field.
 
-    A bundle with one depth has no `depths`, one without matrices no `spaces`.
+    A bundle with one depth has no `depths`, one without matrices no `spaces`, an earlier one no `rounding`.
     """
+    if raw.get("format_version") in EARLIER_VERSIONS and isinstance(raw.get("network"), dict):
+        raw = {**raw, "network": {**raw["network"], "rounding": {}}}
     manifest: Manifest = _parse(Manifest, {"depths": [raw.get("num_layers")], "spaces": [], **raw}, str(source))
     if OTHER not in manifest.golden.tolerance:
         raise BundleError(f"{source}: golden: tolerance: no {OTHER!r}; export the bundle again")
@@ -293,9 +305,10 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     except DataError as error:
         raise BundleError(str(error)) from error
     version = raw.get("format_version")
-    if version not in (PLAIN_VERSION, FORMAT_VERSION):
+    if version not in (*EARLIER_VERSIONS, FORMAT_VERSION):
+        earlier = ", ".join(map(str, EARLIER_VERSIONS))
         raise BundleError(
-            f"{file}: format_version {version!r} is unknown, this xsent reads {PLAIN_VERSION} and {FORMAT_VERSION}; "
+            f"{file}: format_version {version!r} is unknown, this xsent reads {earlier} and {FORMAT_VERSION}; "
             "upgrade xsent or export the bundle again"
         )
     return raw

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import islice
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
@@ -69,8 +69,12 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 # Warn when more than this share of sentences looks foreign; in text in the model's languages hardly any does.
 _FOREIGN = 0.1
-# Sentences per task of a thread: enough to keep the overhead low, few enough to keep all threads busy.
-_CHUNK = 16
+# Sentences per task of a thread. The more there are, the more have equally many tokens and run together; a stream
+# begins with few, so that its first vectors come soon.
+_FEWEST, _MOST = 16, 512
+_MOST_TEXT = 1 << 16  # characters per task, so that memory does not grow with the length of the texts
+_PATIENCE = 0.1  # seconds that a stream's sentence waits for others
+_TOKENS = 256  # most tokens that run together; with more, their states no longer stay in the processor's cache
 # Most tokens per window of a text that is too long. Layers are trained on short text, and vectors of longer windows
 # are worse (docs/lab/model.md).
 WINDOW = 128
@@ -204,7 +208,8 @@ class SentenceEncoder:
                 compare them with its own. Vectors that are already in it, see the property `space`, do not change.
                 Cannot be combined with `truncate_dim`: in that space the first numbers mean nothing by themselves.
             show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
-            batch_size: Accepted for compatibility with sentence-transformers; ignored, each sentence runs by itself.
+            batch_size: Accepted for compatibility with sentence-transformers; ignored: sentences with equally many
+                tokens run together, which does not change their vectors.
             device: Accepted for compatibility; ignored, it runs on the CPU.
             convert_to_numpy: False raises ValueError: vectors are always arrays.
             convert_to_tensor: True raises ValueError: `torch.from_numpy` turns an array into a tensor without copying.
@@ -227,8 +232,9 @@ class SentenceEncoder:
         texts = [sentences] if isinstance(sentences, str | bytes) else list(_each(sentences))
         vectors = options.empty(len(texts))
         with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
-            done = 0
-            for _, rows in self._iterate(_chunks(texts), options, min(self.threads, -(-len(texts) // _CHUNK) or 1)):
+            done, threads = 0, min(self.threads, -(-len(texts) // _FEWEST) or 1)
+            chunks = _chunks(texts, threads=threads, total=len(texts))
+            for _, rows in self._iterate(chunks, options, threads):
                 vectors[done : done + len(rows)] = rows
                 done += len(rows)
                 progress.advance(len(rows))
@@ -248,7 +254,10 @@ class SentenceEncoder:
         space: str | None = None,
         start: int = 0,
     ) -> Iterator[Vectors]:
-        """Encode a stream in constant memory, see `encode`; reads sentences a few dozen ahead of their vectors [D].
+        """Encode a stream in constant memory, see `encode`; yields a vector [D] per sentence.
+
+        It reads ahead: a few dozen sentences at first, later up to a thousand per thread, but never waits for more than
+        a tenth of a second.
 
         `start` is the number of sentences encoded earlier; errors count them, too.
         """
@@ -256,7 +265,7 @@ class SentenceEncoder:
             one = type(sentences).__name__
             raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
-        chunks = _chunks(_each(sentences), first=whole_number("start", start, 0))
+        chunks = _chunks(_each(sentences), None, whole_number("start", start, 0), threads=self.threads)
         return (vector for _, vectors in self._iterate(chunks, options, self.threads) for vector in vectors)
 
     def encode_items(
@@ -276,7 +285,7 @@ class SentenceEncoder:
         Iterate to the end: warnings about long and unknown sentences come only then.
         """
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
-        chunks = _chunks(items, text, whole_number("start", start, 0))
+        chunks = _chunks(items, text, whole_number("start", start, 0), threads=self.threads)
         return (pair for chunk in self._iterate(chunks, options, self.threads) for pair in zip(*chunk, strict=True))
 
     def count_tokens(self, sentence: str) -> int:
@@ -349,8 +358,17 @@ class SentenceEncoder:
 
     def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk[Item]) -> tuple[list[Item], Vectors, Counter[str]]:
         first, items, sentences = chunk
+        read, seen = self._read(options, first, sentences)
         rows = options.empty(len(sentences))
-        seen = Counter[str]()
+        for row, vector in enumerate(self._embed(read, split=options.on_long == "split")):
+            rows[row] = options.finish(vector)
+        return items, rows, seen
+
+    def _read(
+        self, options: EncodeOptions, first: int, sentences: list[str]
+    ) -> tuple[list[NDArray[np.int64]], Counter[str]]:
+        """The ids of sentences, and how many of them there are of each kind that warnings count."""
+        every, seen = [], Counter[str]()
         for row, text in enumerate(sentences):
             try:
                 read, pieces = self._tokenizer.read(text)
@@ -365,8 +383,8 @@ class SentenceEncoder:
             seen["unknown"] += unknown
             seen["foreign"] += not unknown and seems_foreign(read, len(ids)) and self._measured
             seen["cut"] += options.on_long == "warn" and len(ids) > self.max_length
-            rows[row] = options.finish(self._embed(ids, split=options.on_long == "split"))
-        return items, rows, seen
+            every.append(ids)
+        return every, seen
 
     @cached_property
     def _measured(self) -> bool:
@@ -375,16 +393,37 @@ class SentenceEncoder:
         tokens = sum(map(self.count_tokens, texts))
         return set(self.languages) <= MEASURED and 0 < tokens < 1.2 * sum(map(expected_tokens, texts))
 
-    def _embed(self, ids: NDArray[np.int64], *, split: bool) -> NDArray[np.float32]:
-        """Raw vector [D] of the first `max_length` ids, or the mean over windows of equal size."""
-        if not len(ids):
-            return np.zeros(self.dim, np.float32)
+    def _embed(self, sentences: list[NDArray[np.int64]], *, split: bool) -> Iterator[NDArray[np.float32]]:
+        """Raw vectors [D] of the first `max_length` ids of each sentence, or the means over windows of equal size."""
+        windows = [self._windows(ids, split=split) for ids in sentences]
+        vectors = iter(self._embed_windows([window for parts in windows for window in parts]))
+        for ids, parts in zip(sentences, windows, strict=True):
+            if len(parts) == 1:
+                yield next(vectors)
+                continue
+            total = np.zeros(self.dim)
+            for window in parts:
+                total += len(window) * next(vectors).astype(np.float64)
+            yield (total / max(len(ids), 1)).astype(np.float32)
+
+    def _windows(self, ids: NDArray[np.int64], *, split: bool) -> list[NDArray[np.int64]]:
+        """The parts of a sentence that are encoded: none, one or, of a long one, several."""
         if len(ids) <= self.max_length or not split:
-            return self._backend.embed(ids[: self.max_length])
-        total = np.zeros(self.dim)
-        for window in np.array_split(ids, -(-len(ids) // min(self.max_length, WINDOW))):
-            total += len(window) * self._backend.embed(window).astype(np.float64)
-        return (total / len(ids)).astype(np.float32)
+            return [ids[: self.max_length]] if len(ids) else []
+        return np.array_split(ids, -(-len(ids) // min(self.max_length, WINDOW)))
+
+    def _embed_windows(self, windows: list[NDArray[np.int64]]) -> NDArray[np.float32]:
+        """Raw vectors [n, D]; windows with equally many ids run together, without padding."""
+        groups: dict[int, list[int]] = {}
+        for place, window in enumerate(windows):
+            groups.setdefault(len(window), []).append(place)
+        vectors = np.empty((len(windows), self.dim), np.float32)
+        for length, places in groups.items():
+            count = max(_TOKENS // length, 1)
+            for start in range(0, len(places), count):
+                together = places[start : start + count]
+                vectors[together] = self._backend.embed(np.array([windows[place] for place in together]))
+        return vectors
 
 
 def _open_again(
@@ -414,9 +453,28 @@ def _each(sentences: Any) -> Iterable[str]:  # noqa: ANN401  validates caller in
     return sentences
 
 
-def _chunks(items: Iterable[Item], text: Callable[[Item], str] | None = None, first: int = 0) -> Iterator[_Chunk[Item]]:
-    source = iter(items)
-    while chunk := list(islice(source, _CHUNK)):
-        sentences: list[Any] = chunk if text is None else [text(item) for item in chunk]
+def _chunks(
+    items: Iterable[Item],
+    text: Callable[[Item], str] | None = None,
+    first: int = 0,
+    *,
+    threads: int,
+    total: int = 0,
+) -> Iterator[_Chunk[Item]]:
+    """The tasks for threads; without a `total`, those of a stream, which grow with what has been read."""
+    tasks = 4 * threads if threads > 1 else 1  # several per thread, because those with longer sentences take longer
+    size, begun, length = 0, monotonic(), 0
+    chunk: list[Item] = []
+    sentences: list[Any] = []
+    for read, item in enumerate(items, 1):
+        size = size or min(max((total or read) // tasks, _FEWEST), _MOST)
+        sentences.append(item if text is None else text(item))
+        chunk.append(item)
+        length += len(sentences[-1]) if isinstance(sentences[-1], str) else 0  # others are refused later
+        waits = not total and monotonic() - begun > _PATIENCE
+        if len(chunk) == size or length > _MOST_TEXT or waits:
+            yield first, chunk, sentences
+            first += len(chunk)
+            size, begun, length, chunk, sentences = 0, monotonic(), 0, [], []
+    if chunk:
         yield first, chunk, sentences
-        first += len(chunk)

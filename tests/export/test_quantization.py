@@ -15,13 +15,15 @@ from xsent_export.options import BundleSpec
 from xsent_export.parity import rounding_error
 from xsent_export.quantization import (
     NOTHING,
+    PAIR_LIMIT,
     TABLE_LIMIT,
     WEIGHT_LIMIT,
-    ActivationStats,
+    LayerStats,
     block_size,
     calibrate,
     product_error,
     quantize_columns,
+    quantize_freely,
     quantize_nibbles,
     quantize_rows,
     smoothing_factors,
@@ -35,10 +37,13 @@ def test_numbers_and_scales_by_hand() -> None:
     assert rows.dtype == np.int8 and rows.tolist() == [[127, -64, 0], [50, 127, -127]]
     assert scales.dtype == np.float32 and scales.shape == (2, 1)
     assert scales.ravel().tolist() == pytest.approx([0.01, 2.0])
-    columns, scales = quantize_columns(np.array([[0.64, 3.2], [-0.32, -6.4]], np.float32))  # of seven bits
-    assert columns.tolist() == [[64, 32], [-32, -64]] and scales.tolist() == pytest.approx([0.01, 0.1])
-    assert 2 * 255 * WEIGHT_LIMIT <= np.iinfo(np.int16).max  # two products fit in 16 bits
-    columns, scales = quantize_columns(np.array([[1.27, 2.54], [-0.64, -2.54]], np.float32), limit=127)
+    # Neighbours of one sign share 128 steps; those of two signs, and one without a neighbour, have 127 each.
+    weight = np.array([[1.27, 0.64, -1.0], [-0.64, 0.64, -0.28], [0.5, 0.1, 0.1], [0.5, 0.1, 0.1], [0, 0, 1.27]])
+    columns, scales = quantize_columns(weight.astype(np.float32))
+    assert scales.tolist() == pytest.approx([0.01, 0.01, 0.01])
+    assert columns.T.tolist() == [[127, -64, 50, 50, 0], [64, 64, 10, 10, 0], [-100, -28, 10, 10, 127]]
+    assert 255 * PAIR_LIMIT <= np.iinfo(np.int16).max  # two products fit in 16 bits
+    columns, scales = quantize_freely(np.array([[1.27, 2.54], [-0.64, -2.54]], np.float32))
     assert columns.tolist() == [[127, 127], [-64, -127]] and scales.tolist() == pytest.approx([0.01, 0.02])
     # Exact at scales 0.5 and 2: byte i holds number i low and number i + 2 high, each plus 8.
     packed, scales = quantize_nibbles(np.array([[3.5, -3.5, 0.5, 0.0], [14.0, 2.0, -4.0, -14.0]], np.float32))
@@ -49,15 +54,18 @@ def test_numbers_and_scales_by_hand() -> None:
 def test_weights_compensate_for_errors() -> None:
     # In steps. The second and third input are always the same: 0.4 and 0.4 together are nearer to 1 than to 0. The
     # fourth has nothing to do with them, and the first defines the step.
-    weight, moments = np.array([[64], [0.4], [0.4], [0.4]], np.float32), np.eye(4, dtype=np.float32)
+    weight, moments = np.array([[127], [0.4], [0.4], [0.4]], np.float32), np.eye(4, dtype=np.float32)
     moments[1, 2] = moments[2, 1] = 1
-    assert quantize_columns(weight)[0].ravel().tolist() == [64, 0, 0, 0]
+    assert quantize_columns(weight)[0].ravel().tolist() == [127, 0, 0, 0]
     numbers, scales = quantize_columns(weight, moments)
-    assert numbers.ravel().tolist() == [64, 0, 1, 0]
-    again, same = quantize_columns(numbers * scales, moments)
-    assert np.array_equal(again, numbers) and np.array_equal(same, scales)
+    assert numbers.ravel().tolist() == [127, 0, 1, 0]
+    again, same = quantize_columns(numbers * scales, scales=scales)
+    assert np.array_equal(again, numbers) and same is scales
     for seen in (np.zeros((4, 4), np.float32), np.diag([0, 1e-30, 1, 1e30]).astype(np.float32)):
-        assert quantize_columns(weight, seen)[0].ravel().tolist() == [64, 0, 0, 0]
+        assert quantize_columns(weight, seen)[0].ravel().tolist() == [127, 0, 0, 0]
+    # A neighbour leaves a weight fewer steps, also where an earlier error would raise it.
+    weight, moments = np.array([[0.45], [64], [64.4]], np.float32), np.ones((3, 3), np.float32) + np.eye(3) / 100
+    assert quantize_columns(np.concatenate([weight, [[0]], weight[1:]]))[0].ravel().tolist() == [0, 64, 64, 0, 64, 64]
 
 
 def test_compensation_makes_the_product_better_and_no_weight_coarser() -> None:
@@ -68,9 +76,12 @@ def test_compensation_makes_the_product_better_and_no_weight_coarser() -> None:
     errors = []
     for numbers, scales in (quantize_columns(weight), quantize_columns(weight, inputs.T @ inputs)):
         errors.append(np.square(inputs @ (numbers * scales - weight)).mean())
-        assert rounding_error(weight.T, (numbers * scales).T, WEIGHT_LIMIT) <= 0.5
-        assert np.abs(numbers).max() == WEIGHT_LIMIT
+        assert rounding_error(weight.T, (numbers * scales).T, PAIR_LIMIT // 2) <= 0.5
+        first, second = numbers[0::2].astype(int), numbers[1::2].astype(int)
+        assert 64 < np.abs(numbers).max() <= WEIGHT_LIMIT and np.abs(first + second).max() == PAIR_LIMIT
     assert errors[1] < errors[0] / 4
+    plain = np.rint(weight / np.abs(weight).max(axis=0) * 64) * np.abs(weight).max(axis=0) / 64
+    assert errors[0] < 0.6 * np.square(inputs @ (plain - weight)).mean()  # a weight by itself has only 64 steps
 
 
 def test_each_block_of_a_row_has_its_own_nibble_scale() -> None:
@@ -107,7 +118,7 @@ def test_rounding_errors_by_hand_zeros_and_infinities() -> None:
 SENTENCES = [[5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15, 16, 17], [20]] * 3
 
 
-def error(encoder: Encoder, folder: Path, stats: ActivationStats) -> float:
+def error(encoder: Encoder, folder: Path, stats: LayerStats) -> float:
     """The largest sine between the vectors of torch and of the int8 graph."""
     EncoderGraph(encoder, BundleSpec.whole(encoder.config), stats).write(folder)
     session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
@@ -132,7 +143,7 @@ def test_smoothed_vectors_are_nearer_and_moments_are_taken(make_encoder: MakeEnc
     assert all(np.median(factors) == pytest.approx(1, rel=0.5) for factors in smoothing.values())
     assert smoothing["layer1.ffn_out"].argmin() == 11  # the largest channel becomes the smaller one
     plain = error(uneven, tmp_path, NOTHING)
-    assert error(uneven, tmp_path, ActivationStats(smoothing)) < 0.5 * plain
+    assert error(uneven, tmp_path, LayerStats(smoothing)) < 0.5 * plain
     assert error(uneven, tmp_path, stats) < 0.5 * plain
     names = {f"layer{n}.{part}" for n in (0, 1) for part in ("qkv", "attention_out", "ffn_in", "ffn_out")}
     of_qkv = stats.moments["layer0.qkv"]
@@ -145,9 +156,9 @@ def test_smoothed_vectors_are_nearer_and_moments_are_taken(make_encoder: MakeEnc
 
 def test_the_error_of_a_product_by_hand() -> None:
     # A step of 2 rounds the 1 away, which the weight 1 would have added. Halved, the large channel leaves a step of 1.
-    inputs, weight = [np.array([[510, 1]], np.float32)], np.ones((2, 1), np.float32)
-    assert product_error(inputs, weight, np.ones(2, np.float32)) == pytest.approx(1)
-    assert product_error(inputs, weight, np.array([0.5, 1], np.float32)) == pytest.approx(0, abs=1e-6)
+    inputs, weight = [np.array([[510, 0, 1, 0]], np.float32)], np.array([[1], [0], [1], [0]], np.float32)
+    assert product_error(inputs, weight, np.ones(4, np.float32)) == pytest.approx(1)
+    assert product_error(inputs, weight, np.array([0.5, 1, 1, 1], np.float32)) == pytest.approx(0, abs=1e-4)
     # All of the spread moves into the weight, by powers of two with a median of 1. What is small stays small.
     inputs, weight = [np.array([[510, 1, 1, 0.01]], np.float32)], np.ones((4, 1), np.float32)
     assert smoothing_factors(inputs, weight, 1.0).tolist() == [1 / 512, 1, 1, 1]

@@ -26,7 +26,7 @@ def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.Mon
     assert default_backend() == "onnx"
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert default_backend() == "numpy"
-    assert np.isfinite(open_backend("numpy", builtin).embed(np.arange(5))).all()
+    assert np.isfinite(open_backend("numpy", builtin).embed(np.arange(5)[None])).all()
     raises(MissingExtraError, r"pip install onnxruntime, or use the numpy backend", open_backend, "onnx", builtin)
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
     broken = ImportError("libgomp.so.1 is not there")

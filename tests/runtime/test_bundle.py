@@ -53,10 +53,10 @@ def test_what_is_no_bundle(tmp_path: Path) -> None:
 
 def test_a_manifest_that_cannot_be(bundle: Path) -> None:
     whole = (bundle / "xsent.json").read_bytes()
-    unknown = "format_version {!r} is unknown, this xsent reads 2 and 3"
+    unknown = "format_version {!r} is unknown, this xsent reads 2, 3 and 4"
     needed = ["name", "dim", "languages", "files", "golden", "fingerprint", "network"]
     for change, message in [
-        *((setting(format_version=version), unknown.format(version)) for version in (4, 1, "2", True, None)),
+        *((setting(format_version=version), unknown.format(version)) for version in (5, 1, "2", True, None)),
         *((lambda manifest, key=key: manifest.pop(key), f"no '{key}'") for key in needed),
         (setting(dim="32"), "'dim' is of type str, expected int"),
         (setting(dim=True), "'dim' is of type bool, expected int"),

@@ -162,7 +162,7 @@ def test_split_weighs_windows(most: int, count: int, encoder: SentenceEncoder, m
     windows = np.array_split(np.array(ids), count)
     assert {len(window) for window in windows} == {len(ids) // count, -(-len(ids) // count)}
     assert len(windows[0]) <= min(most, encoder.max_length) < len(ids) / (count - 1)
-    total = sum(len(window) * encoder._backend.embed(window).astype(np.float64) for window in windows)
+    total = sum(len(window) * encoder._backend.embed(window[None])[0].astype(np.float64) for window in windows)
     vector = encoder.encode(LONG, on_long="split", normalize_embeddings=False)
     assert np.allclose(vector, total / len(ids), atol=1e-6)
 

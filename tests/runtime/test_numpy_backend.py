@@ -46,7 +46,7 @@ def pairs(bundle: Bundle) -> list[tuple[NDArray[np.float32], NDArray[np.float32]
     """The vectors of sentences of several lengths, from onnxruntime and from numpy."""
     onnx, numpy = OnnxBackend(bundle), NumpyBackend(bundle)
     sentences = [np.arange(length) * 7 % bundle.vocab_size for length in (1, 2, 7, 20, 21, 64)]
-    return [(onnx.embed(ids), numpy.embed(ids)) for ids in sentences]
+    return [(onnx.embed(ids[None])[0], numpy.embed(ids[None])[0]) for ids in sentences]
 
 
 SHAPES = (0, 128), (0, 64), (1, 128), (1, 64), (2, 128), (2, 96)

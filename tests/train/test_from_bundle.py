@@ -19,7 +19,7 @@ from xsent.errors import BundleError
 from xsent_export.export import export
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec, ExportOptions, Precision, trained_depths, trained_dims
-from xsent_export.quantization import ActivationStats, quantize_rows
+from xsent_export.quantization import calibrate_checkpoint, quantize_rows
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent_train.derive import BundleWeights, checkpoint_from_bundle
 from xsent_train.model import Encoder
@@ -71,9 +71,11 @@ def test_every_shape(
         np.testing.assert_allclose(state[name].numpy(), weight.numpy(), atol=step, rtol=step)
     rebuilt = Encoder(weights.config)
     rebuilt.load_state_dict(state)
-    kept = {name.removeprefix("smoothing."): factors.numpy() for name, factors in weights.smoothing().items()}
-    assert len(kept) == (0 if precision == "float32" else 3 * num_layers)
-    EncoderGraph(rebuilt.eval(), BundleSpec.whole(rebuilt.config, precision), ActivationStats(kept)).write(tmp_path)
+    kept = weights.quantized()
+    assert len(kept) == (0 if precision == "float32" else (3 + 4 + 3) * num_layers)
+    spec = BundleSpec.whole(rebuilt.config, precision)
+    again = calibrate_checkpoint(Checkpoint(bundle, {}, kept), rebuilt.eval(), spec, [])
+    EncoderGraph(rebuilt, spec, again).write(tmp_path)
     for name, values in constants(tmp_path).items():
         np.testing.assert_allclose(values, constants(bundle)[name], rtol=1e-6)
 

@@ -37,7 +37,8 @@ TABLE = "encoder.table.weight"
 TEACHERS = "teachers."  # prefix of matrices of several teachers
 AXES = f"{TEACHERS}axes"  # from their vectors to those of the encoder
 SPACES = "spaces."  # prefix of matrices into other models' spaces, followed by the model's name [D, E]
-SMOOTHING = "smoothing."  # prefix of smoothing factors, see `xsent_export.quantization`
+# Prefixes of what the layers of a bundle were quantised with, see `xsent_export.quantization`.
+QUANTIZED = SMOOTHING, SCALES, ROUNDING = "smoothing.", "scales.", "rounding."
 REQUIRED: Mapping[str, type] = {"name": str, "languages": list, "licence": str, "step": int, "model": dict}
 FIELDS = {**REQUIRED, "recipe": dict, "trained": dict, "attribution": list, "sha256": dict}
 REMEDY = "use another checkpoint, or train it again"

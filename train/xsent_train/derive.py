@@ -18,6 +18,9 @@ from xsent_train.checkpoint import (
     ABOUT,
     AXES,
     MODEL,
+    QUANTIZED,
+    ROUNDING,
+    SCALES,
     SMOOTHING,
     SPACES,
     TABLE,
@@ -68,7 +71,7 @@ def checkpoint_from_bundle(bundle: Path) -> Checkpoint:
     opened.verify()
     try:
         weights = BundleWeights(opened)
-        state = {f"encoder.{name}": weight for name, weight in weights.state()} | weights.smoothing()
+        state = {f"encoder.{name}": weight for name, weight in weights.state()} | weights.quantized()
         state |= {f"{SPACES}{name}": torch.tensor(opened.floats(f"space.{name}")) for name in opened.spaces}
     except (LookupError, ValueError, TypeError) as error:
         raise BundleError(f"{bundle}: cannot be read back ({error})") from error
@@ -92,10 +95,10 @@ def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:
     if numbers[-1] >= has:
         raise DataError(f"{checkpoint.path}: has {has} layers; keep_layers names {numbers[-1]}, counted from 0")
     layer = re.compile(r"encoder\.layers\.(\d+)\.(.+)")
-    weights = {}
+    weights: dict[str, Tensor] = {}
     for name, weight in checkpoint.weights.items():
         if not (match := layer.fullmatch(name)):
-            weights[name] = weight
+            weights |= {} if name.startswith(QUANTIZED) else {name: weight}
         elif (number := int(match[1])) in numbers:
             weights[f"encoder.layers.{numbers.index(number)}.{match[2]}"] = weight
     about = {**checkpoint.about, "model": {**checkpoint.about["model"], "num_layers": len(numbers)}}
@@ -104,7 +107,7 @@ def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:
 
 def with_table(checkpoint: Checkpoint, table: Tensor, languages: Sequence[str]) -> Checkpoint:
     """The checkpoint with another table, without its heads and the matrices of teachers."""
-    prefixes = ("encoder.", SMOOTHING, SPACES)
+    prefixes = ("encoder.", *QUANTIZED, SPACES)
     kept = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(prefixes)}
     model = {**checkpoint.about["model"], "vocab_size": len(table)}
     about = {**checkpoint.about, "model": model, "languages": list(languages)}
@@ -186,11 +189,19 @@ class BundleWeights:
                 raise ValueError(f"{name} should be finite numbers of shape {list(weight.shape)}")
             yield name, torch.tensor(values)
 
-    def smoothing(self) -> dict[str, Tensor]:
-        """The smoothing factors of the inputs of linear layers, so that an export can apply them again."""
-        suffix = ".smoothing"
-        names = [name for name in self._tensors if name.endswith(suffix)]
-        return {SMOOTHING + name.removesuffix(suffix): torch.tensor(self._bundle.floats(name)) for name in names}
+    def quantized(self) -> dict[str, Tensor]:
+        """What linear layers in 8 bits were quantised with, so that an export can do it again in the same way.
+
+        Smoothing factors [inputs], scales of the weights [outputs], and the step and the zero point of inputs [2].
+        """
+        found = {
+            prefix + place[: -len(prefix)]: torch.tensor(self._bundle.floats(place))
+            for prefix in (SMOOTHING, SCALES)
+            for place in self._tensors
+            if place.startswith("layer") and place.endswith(f".{prefix[:-1]}")
+        }
+        fixed = {name: grid for name, grid in self._bundle.network.rounding.items() if not grid.by_token}
+        return found | {ROUNDING + name: torch.tensor([grid.step, grid.zero]) for name, grid in fixed.items()}
 
     def factors(self, name: str) -> NDArray[np.float32]:
         """The smoothing factors of the inputs of a weight [inputs], or one for all inputs [1]."""

@@ -20,7 +20,10 @@ class Backend(Protocol):
     """Runs a bundle at the depth that it was opened for; may be called from several threads at once."""
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vector [D], not normalised, of one sentence's piece ids [T], 1 <= T <= max_length."""
+        """The vectors [B, D], not normalised, of sentences with equally many piece ids [B, T], 1 <= T <= max_length.
+
+        Each has the same bits as that of the sentence by itself.
+        """
 
 
 # Only the requested one is imported.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.backends.threads import OneThread
-from xsent.bundle import Bundle
+from xsent.bundle import Bundle, Rounding
 from xsent.errors import BundleError
 from xsent.similarity import Floats
 
@@ -24,6 +24,7 @@ from xsent.similarity import Floats
 _FEW = 20
 _BLOCK = 32
 _FRAME = 2  # the first and the last token
+MIDDLE = 128  # the zero point of numbers of both signs
 _ONE_THREAD = OneThread()
 
 
@@ -52,7 +53,7 @@ class NumpyBackend:
             self._table_norm = _Norm(bundle, "table_norm") if framed else None
             if self._positions is not None and len(self._positions) < bundle.max_length + _FRAME:
                 raise ValueError(f"{len(self._positions)} positions, expected {bundle.max_length + _FRAME}")
-            vector = self.embed(np.zeros(1, np.int64))  # raises an error if the shapes of weights do not match
+            vector = self._embed(np.zeros(1, np.int64))  # raises an error if the shapes of weights do not match
             if vector.shape != (self._dim,):
                 raise ValueError(f"its vectors have {len(vector)} numbers, expected {self._dim}")
         except (LookupError, TypeError, ValueError) as error:
@@ -61,17 +62,20 @@ class NumpyBackend:
             ) from error
 
     def embed(self, ids: NDArray[np.int64]) -> Floats:
-        """See `Backend.embed`."""
+        """See `Backend.embed`; one sentence after the other."""
         with _ONE_THREAD:
-            framed = ids if self._table_norm is None else np.concatenate([self._first, ids, self._last])
-            scales = None if self._scales is None else self._scales[framed]
-            x = unpack_rows(self._table[framed], scales)  # [T, D] or, with the first and the last token, [T + 2, D]
-            if self._table_norm is not None and self._positions is not None:
-                x = self._table_norm(x + self._positions[: len(x)])
-            for layer in self._layers:
-                x = layer(x)
-            vector: Floats = x.mean(axis=0)[: self._dim] if self._readout is None else self._readout(x)
-            return vector
+            return np.stack([self._embed(one) for one in ids])
+
+    def _embed(self, ids: NDArray[np.int64]) -> Floats:
+        framed = ids if self._table_norm is None else np.concatenate([self._first, ids, self._last])
+        scales = None if self._scales is None else self._scales[framed]
+        x = unpack_rows(self._table[framed], scales)  # [T, D] or, with the first and the last token, [T + 2, D]
+        if self._table_norm is not None and self._positions is not None:
+            x = self._table_norm(x + self._positions[: len(x)])
+        for layer in self._layers:
+            x = layer(x)
+        vector: Floats = x.mean(axis=0)[: self._dim] if self._readout is None else self._readout(x)
+        return vector
 
 
 class _Norm:
@@ -98,11 +102,13 @@ class _Linear:
         self._bias = bundle.floats(f"{name}.bias")
         self._scales = bundle.floats(f"{name}.scales") if f"{name}.scales" in bundle.network.tensors else None
         self._smoothing = bundle.floats(f"{name}.smoothing") if f"{name}.smoothing" in bundle.network.tensors else None
+        self._rounding = bundle.network.rounding.get(name)
 
     def __call__(self, x: Floats) -> Floats:
         if self._scales is None:
             return self._product(x) + self._bias
-        numbers, step = quantize(x if self._smoothing is None else x * self._smoothing)
+        x = x if self._smoothing is None else x * self._smoothing
+        numbers, step = quantize(x) if self._rounding is None else round_to_grid(x, self._rounding)
         return self._product(numbers) * (step * self._scales) + self._bias
 
     def _product(self, x: Floats) -> Floats:
@@ -205,8 +211,19 @@ def silu(x: Floats) -> Floats:
 ACTIVATIONS = {"gelu": gelu, "silu": silu}
 
 
+def round_to_grid(x: Floats, rounding: Rounding) -> tuple[Floats, Floats]:
+    """Activations [T, inputs] in whole steps from 0, and the steps, one for all or of each token [T, 1]."""
+    zero, step = np.float32(rounding.zero), np.full((1, 1), rounding.step, np.float32)
+    if rounding.by_token:
+        step = np.maximum(np.abs(x).max(axis=1, keepdims=True) * np.float32(1 / (255 - rounding.zero)), step)
+    return np.clip(np.rint(x / step), -zero, 255 - zero), step
+
+
 def quantize(x: Floats) -> tuple[Floats, np.float32]:
-    """Activations in whole steps from 0, and the step, rounded as by ONNX's DynamicQuantizeLinear."""
+    """Activations of a sentence in whole steps from 0, and the step, as by ONNX's DynamicQuantizeLinear.
+
+    For bundles of earlier versions.
+    """
     low, high = np.minimum(x.min(), np.float32(0)), np.maximum(x.max(), np.float32(0))
     step = (high - low) / np.float32(255) or np.float32(1)
     zero = np.rint(np.clip(-low / step, 0, 255))

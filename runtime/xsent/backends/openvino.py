@@ -57,18 +57,21 @@ class OpenVinoBackend:
             # Idle requests of each graph; `pop` and `append` of a list are atomic.
             self._idle = [[graph.create_infer_request()] for graph in self._graphs]
             for length in self._lengths:  # the first run allocates
-                self.embed(np.zeros(length, np.int64))
+                self._embed(np.zeros(length, np.int64))
         except (RuntimeError, ValueError) as error:
             reason = in_one_line(error)
             raise BundleError(f"{path}: cannot be loaded ({reason}); copy the whole bundle again") from error
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """See `Backend.embed`."""
+        """See `Backend.embed`; one sentence after the other."""
         if os.getpid() != self._process:  # a forked process lacks its threads and would wait forever
             raise BackendError(
                 "an encoder with the openvino backend cannot be used in a process forked from the one that opened it; "
                 "open it there, or use the start method spawn"
             )
+        return np.stack([self._embed(one) for one in ids])
+
+    def _embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         place = bisect_left(self._lengths, len(ids))
         idle = self._idle[place]
         try:

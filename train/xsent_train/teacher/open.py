@@ -139,7 +139,8 @@ class Int8Teacher:
 
     def _encode(self, sentences: Sequence[str]) -> Floats:
         read = (self._tokenizer.encode(text, add_special_tokens=False).ids for text in sentences)
-        return unit_rows(np.stack([self._backend.embed(np.array(ids[: self._longest], np.int64)) for ids in read]))
+        ids = (np.array([tokens[: self._longest]], np.int64) for tokens in read)
+        return unit_rows(np.concatenate([self._backend.embed(one) for one in ids]))
 
 
 def open_int8_teacher(path: Path) -> Int8Teacher | None:

@@ -4,7 +4,7 @@ import * as ort from "./vendor/onnxruntime.js";
 import { Tokenizer } from "./tokenizer.js";
 
 const DATA = ["embeddings.bin", "weights.bin"]; // the graph's weights
-const FORMATS = [2, 3];
+const FORMATS = [2, 3, 4];
 const WINDOW = 128; // most tokens per window of a text that is too long to read at once
 
 export class Encoder {
@@ -15,7 +15,7 @@ export class Encoder {
   static async open(read, wasm) {
     const manifest = JSON.parse(new TextDecoder().decode(await read("xsent.json")));
     if (!FORMATS.includes(manifest.format_version)) {
-      const reads = FORMATS.join(" and ");
+      const reads = FORMATS.join(", ");
       throw new Error(`The model has format ${manifest.format_version}, this page reads ${reads}; export it again.`);
     }
     const checked = async (name) => check(name, await read(name), manifest.files[name]);
