@@ -74,7 +74,7 @@ _FOREIGN = 0.1
 _FEWEST, _MOST = 16, 512
 _MOST_TEXT = 1 << 16  # characters per task, so that memory does not grow with the length of the texts
 _PATIENCE = 0.1  # seconds that a stream's sentence waits for others
-_TOKENS = 256  # most tokens that run together; with more, their states no longer stay in the processor's cache
+TOKENS_TOGETHER = 256  # most tokens that run together; with more, their states no longer stay in the processor's cache
 # Most tokens per window of a text that is too long. Layers are trained on short text, and vectors of longer windows
 # are worse (docs/lab/model.md).
 WINDOW = 128
@@ -419,7 +419,7 @@ class SentenceEncoder:
             groups.setdefault(len(window), []).append(place)
         vectors = np.empty((len(windows), self.dim), np.float32)
         for length, places in groups.items():
-            count = max(_TOKENS // length, 1)
+            count = max(TOKENS_TOGETHER // length, 1)
             for start in range(0, len(places), count):
                 together = places[start : start + count]
                 vectors[together] = self._backend.embed(np.array([windows[place] for place in together]))
