@@ -191,20 +191,13 @@ class EncoderGraph:
 
     def _frame(self, config: ModelConfig) -> str:
         """Add the ids of the first and the last token around the ids."""
-        count = self._node("Shape", [INPUT], "sentences", start=0, end=1)
-        shape = self._node("Concat", [count, self._integers("one", [1])], "column", axis=0)  # [B, 1]
         ends = {"first": config.first, "last": config.last}
-        first, last = (
-            self._node("Expand", [self._constant(name, np.array([[id]], np.int64)), shape], f"{name}.column")
-            for name, id in ends.items()
-        )
-        return self._node("Concat", [first, INPUT, last], "framed", axis=1)
+        first, last = (self._constant(f"{name}.id", np.array(id, np.int64)) for name, id in ends.items())
+        ids = self._node("Pad", [INPUT, self._integers("before", [0, 1, 0, 0]), first], "after_first")
+        return self._node("Pad", [ids, self._integers("after", [0, 0, 0, 1]), last], "framed")
 
     def _prepare(self, ids: str) -> None:
         self._length = self._node("Shape", [ids], "length", start=1, end=2)  # [1]
-        share = self._node("Reciprocal", [self._node("Cast", [self._length], "count", to=TensorProto.FLOAT)], "share")
-        shape = self._node("Concat", [self._integers("one", [1]), self._length], "shares_shape", axis=0)
-        self._shares = self._node("Expand", [share, shape], "shares")  # [1, T], each 1 / T
 
     def _layer(self, name: str, layer: Layer, x: str) -> str:
         """Add a layer: norm(x + attention(x)), then norm(x + feed-forward(x))."""
@@ -282,7 +275,12 @@ class EncoderGraph:
 
     def _mean(self, x: str, name: str) -> str:
         # A product with shares of 1 / T: ReduceMean takes five times as long, and sums in an order that depends on B.
-        mean = self._node("MatMul", [self._shares, x], f"{name}.row")  # [B, 1, D]
+        count = self._node("Cast", [self._length], "count", to=TensorProto.FLOAT)
+        shape = self._node("Concat", [self._integers("one", [1]), self._length], "shares_shape", axis=0)
+        shares = self._node(
+            "Expand", [self._node("Reciprocal", [count], "share"), shape], "shares"
+        )  # [1, T], each 1 / T
+        mean = self._node("MatMul", [shares, x], f"{name}.row")  # [B, 1, D]
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
 
     def _weighted_mean(self, scores: str, x: str) -> str:
@@ -307,28 +305,27 @@ class EncoderGraph:
         rounding = self._rounding[name] = stats.rounding_of(name, self._config.activation)
         if rounding.by_token:
             return self._product_by_token(name, rounding, x, *columns, bias_name)
-        step, zero = self._grid(name, rounding)
+        step, zero = self._constant(f"{name}.step", np.array(rounding.step, np.float32)), self._zero(rounding)
         x = self._node("QuantizeLinear", [x, step, zero], f"{name}.rounded")
         return self._node("MatMulIntegerToFloat", [x, columns[0], step, columns[1], zero, "", bias_name], name, CONTRIB)
 
     def _product_by_token(self, name: str, rounding: Rounding, x: str, weight: str, scales: str, bias: str) -> str:
         """Add an 8-bit product whose inputs are rounded in steps of each token's own size."""
-        step, zero = self._grid(name, rounding)
-        share = self._constant(f"{name}.share", np.array(1 / (255 - rounding.zero), np.float32))
-        one = self._constant("1", np.array(1, np.float32))
+        least = self._constant(f"{name}.least", np.array(rounding.step * (255 - rounding.zero), np.float32))
+        share = self._constant(f"share.{rounding.zero}", np.array(1 / (255 - rounding.zero), np.float32))
+        zero = self._zero(rounding)
         # The smallest step covers all negative numbers, except where they are as large as the positive ones.
         sizes = self._node("Abs", [x], f"{name}.sizes") if rounding.zero == MIDDLE else x
-        largest = self._node("ReduceMax", [sizes], f"{name}.largest", axes=[-1], keepdims=1)  # [B, T, 1]
-        steps = self._node("Max", [self._node("Mul", [largest, share], f"{name}.own_steps"), step], f"{name}.steps")
-        x = self._node("Div", [x, steps], f"{name}.in_steps")
-        x = self._node("QuantizeLinear", [x, one, zero], f"{name}.rounded")
-        product = self._node("MatMulIntegerToFloat", [x, weight, one, scales, zero], f"{name}.in_weights", CONTRIB)
-        return self._node("Add", [self._node("Mul", [product, steps], f"{name}.product"), bias], name)
+        largest = self._node("ReduceMax", [sizes], f"{name}.own_largest", axes=[-1], keepdims=1)  # [B, T, 1]
+        largest = self._node("Max", [largest, least], f"{name}.largest")
+        x = self._node(
+            "QuantizeLinear", [self._node("Div", [x, largest], f"{name}.shares"), share, zero], f"{name}.rounded"
+        )
+        product = self._node("MatMulIntegerToFloat", [x, weight, share, scales, zero], f"{name}.of_shares", CONTRIB)
+        return self._node("Add", [self._node("Mul", [product, largest], f"{name}.product"), bias], name)
 
-    def _grid(self, name: str, rounding: Rounding) -> tuple[str, str]:
-        """The step and the zero point of a rounding as constants."""
-        step = self._constant(f"{name}.step", np.array(rounding.step, np.float32))
-        return step, self._constant(f"zero.{rounding.zero}", np.array(rounding.zero, np.uint8))
+    def _zero(self, rounding: Rounding) -> str:
+        return self._constant(f"zero.{rounding.zero}", np.array(rounding.zero, np.uint8))
 
     def _float_product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
         bias_name = self._weight(f"{name}.bias", bias)

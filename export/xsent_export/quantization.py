@@ -50,10 +50,10 @@ BLOCK = 64  # numbers of a row that share a scale in 4 bits
 # Shares of a block's largest number to try as its limit, because clipping it makes the steps of the rest finer.
 SHRINK = np.linspace(0.7, 1.0, 13, dtype=np.float32)
 
-SMOOTHED = ("qkv", "ffn_in", "ffn_out")  # the input of attention_out has no large channels
+SMOOTHED = ("qkv", "ffn_in")  # that of attention_out has no large channels, that of ffn_out steps by token
 BY_TOKEN = "ffn_out"  # the layer whose inputs have steps of each token's own size
-LOWEST = {"gelu": -0.17, "silu": -0.2785}  # value of an activation function: the most negative input of that layer
-STEPS_BELOW = 16  # for them
+# The most negative inputs of that layer, which are values of an activation function, and the steps for them.
+LOWEST, STEPS_BELOW = {"gelu": -0.17, "silu": -0.2785}, 16
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the spread that may move into the weights (alpha in SmoothQuant)
 SENTENCES = 256  # maximum number of sentences to encode
 LEAST = 1e-5  # in place of channels that are always zero

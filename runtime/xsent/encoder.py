@@ -73,7 +73,7 @@ _FOREIGN = 0.1
 # begins with few, so that its first vectors come soon.
 _FEWEST, _MOST = 16, 512
 _MOST_TEXT = 1 << 16  # characters per task, so that memory does not grow with the length of the texts
-_PATIENCE = 0.1  # seconds that a stream's sentence waits for others
+_PATIENCE = 0.5  # seconds that a stream's sentence waits for others
 TOKENS_TOGETHER = 256  # most tokens that run together; with more, their states no longer stay in the processor's cache
 # Most tokens per window of a text that is too long. Layers are trained on short text, and vectors of longer windows
 # are worse (docs/lab/model.md).
@@ -228,8 +228,11 @@ class SentenceEncoder:
         if asked := prompt or prompt_name:
             raise ValueError(f"prompt = {asked!r}: the model was trained without prompts; omit it")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
-        # Treat bytes as one sentence so that it is rejected; iterating would give ints.
-        texts = [sentences] if isinstance(sentences, str | bytes) else list(_each(sentences))
+        if isinstance(sentences, str | bytes):  # bytes are one sentence, too, so that they are rejected
+            _, rows, seen = self._encode_chunk(options, (0, [sentences], [sentences]))
+            self._warn(seen, 4)
+            return cast(Vectors, rows[0])
+        texts = list(_each(sentences))
         vectors = options.empty(len(texts))
         with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
             done, threads = 0, min(self.threads, -(-len(texts) // _FEWEST) or 1)
@@ -238,7 +241,7 @@ class SentenceEncoder:
                 vectors[done : done + len(rows)] = rows
                 done += len(rows)
                 progress.advance(len(rows))
-        return vectors[0] if isinstance(sentences, str) else vectors
+        return vectors
 
     encode_query = encode  #: same as `encode`: the model treats questions and passages alike
     encode_document = encode  #: same as `encode`
@@ -256,8 +259,8 @@ class SentenceEncoder:
     ) -> Iterator[Vectors]:
         """Encode a stream in constant memory, see `encode`; yields a vector [D] per sentence.
 
-        It reads ahead: a few dozen sentences at first, later up to a thousand per thread, but never waits for more than
-        a tenth of a second.
+        It reads ahead: a few dozen sentences at first, later up to a thousand per thread, but a sentence
+        waits for others for at most half a second.
 
         `start` is the number of sentences encoded earlier; errors count them, too.
         """
@@ -338,13 +341,16 @@ class SentenceEncoder:
         for items, rows, seen in ordered_map(partial(self._encode_chunk, options), chunks, threads):
             total.update(seen)
             yield items, rows
-        self._warn(total)
+        self._warn(total, 5)
 
-    def _warn(self, seen: Counter[str]) -> None:
-        """Warn once about each kind of sentence whose vectors are less meaningful than they should be."""
+    def _warn(self, seen: Counter[str], level: int) -> None:
+        """Warn once about each kind of sentence whose vectors are less meaningful than they should be.
+
+        The warnings name the code that is `level` calls above the innermost one.
+        """
 
         def warn(count: int, what: str, kind: type[UserWarning]) -> None:
-            warnings.warn(f"{count:,} of {seen['sentences']:,} sentences {what}", kind, stacklevel=5)
+            warnings.warn(f"{count:,} of {seen['sentences']:,} sentences {what}", kind, stacklevel=level)
 
         advice = f"had more than {self.max_length} tokens and were cut; on_long='split' encodes all of them"
         trained = f"it was trained for {', '.join(self.languages)}"
@@ -414,6 +420,8 @@ class SentenceEncoder:
 
     def _embed_windows(self, windows: list[NDArray[np.int64]]) -> NDArray[np.float32]:
         """Raw vectors [n, D]; windows with equally many ids run together, without padding."""
+        if len(windows) == 1:
+            return self._backend.embed(windows[0][None])
         groups: dict[int, list[int]] = {}
         for place, window in enumerate(windows):
             groups.setdefault(len(window), []).append(place)

@@ -213,10 +213,12 @@ ACTIVATIONS = {"gelu": gelu, "silu": silu}
 
 def round_to_grid(x: Floats, rounding: Rounding) -> tuple[Floats, Floats]:
     """Activations [T, inputs] in whole steps from 0, and the steps, one for all or of each token [T, 1]."""
-    zero, step = np.float32(rounding.zero), np.full((1, 1), rounding.step, np.float32)
+    above, step, largest = 255 - rounding.zero, np.float32(rounding.step), np.ones((1, 1), np.float32)
     if rounding.by_token:
-        step = np.maximum(np.abs(x).max(axis=1, keepdims=True) * np.float32(1 / (255 - rounding.zero)), step)
-    return np.clip(np.rint(x / step), -zero, 255 - zero), step
+        step, least = np.float32(1 / above), np.float32(rounding.step * above)
+        largest = np.maximum(np.abs(x).max(axis=1, keepdims=True), least)
+        x = x / largest
+    return np.clip(np.rint(x / step), -np.float32(rounding.zero), np.float32(above)), step * largest
 
 
 def quantize(x: Floats) -> tuple[Floats, np.float32]:
