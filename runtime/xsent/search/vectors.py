@@ -3,18 +3,21 @@
 import mmap
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from xsent.backends.threads import OneThread, available_cpus, ordered_map
 from xsent.errors import DataError
 from xsent.similarity import release_pages
 
 VECTORS = "vectors.f16"  # name of the file
 
 STORED = np.dtype("<f2")
-_SCORED = 16_384  # adjacent rows that are scored before their pages are released
+_SCORED = 4096  # adjacent rows that one thread scores before their pages are released
 _BLOCK = 512  # of those, rows that are converted at once, and stay in the cache
 _TAKEN = 128  # rows read at once that are not adjacent
 
@@ -39,29 +42,36 @@ class Float16Rows:
         self._lengths = np.zeros(rows, np.float32)  # 0 until the first search, which looks for damage, too
 
     def cosines(self, queries: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Cosines of unit vectors [q, D] with all rows, as blocks [q, b] with the number of their first row.
+        """Cosines of unit vectors [q, D] with all rows, as blocks [q, b] with the number of their first row, in order.
 
-        They are rounded as large products are; `take` gives rows for exact ones. Each block is overwritten by the next.
-        Rows are not scaled to their exponents and to length 1: queries and cosines are, which are far fewer numbers.
+        They are rounded as large products are; `take` gives rows for exact ones. All CPUs share the work. Rows are not
+        scaled to their exponents and to length 1: queries and cosines are, which are far fewer numbers.
         """
-        scaled = queries * _SCALE
-        small = np.empty((_BLOCK, self._rows.shape[1]), np.float32)
-        memory = np.empty(len(queries) * _SCORED, np.float32)
-        for first in range(0, len(self._rows), _SCORED):
-            self._check_length()
-            rows = self._rows[first : first + _SCORED]
-            lengths = self._lengths[first : first + _SCORED]
-            products = memory[: len(queries) * len(rows)].reshape(len(queries), len(rows))
-            for start in range(0, len(rows), _BLOCK):
-                block = slice(start, start + _BLOCK)
-                bits = _shift(rows[block], small)
-                if not lengths[start]:
-                    self._refuse_damage(rows[block])
-                    lengths[block] = _lengths(bits * _SCALE)
-                np.matmul(scaled, bits.T, out=products[:, block])
-            products /= lengths
-            yield first, products
-            release_pages(self._rows)
+        firsts = range(0, len(self._rows), _SCORED)
+        threads = min(available_cpus(), len(firsts) or 1)
+        small = [np.empty((_BLOCK, self._rows.shape[1]), np.float32) for _ in range(threads)]
+        score = partial(self._score, queries * _SCALE, small)
+        with OneThread() if threads > 1 else nullcontext():
+            for first, cosines in zip(firsts, ordered_map(score, firsts, threads), strict=True):
+                yield first, cosines
+                release_pages(self._rows)
+
+    def _score(self, queries: NDArray[np.float32], free: list[NDArray[np.float32]], first: int) -> NDArray[np.float32]:
+        """Cosines of scaled queries [q, D] with a block of rows; `free` has memory for each thread."""
+        self._check_length()
+        rows = self._rows[first : first + _SCORED]
+        lengths = self._lengths[first : first + _SCORED]
+        cosines, memory = np.empty((len(queries), len(rows)), np.float32), free.pop()
+        for start in range(0, len(rows), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            bits = _shift(rows[block], memory)
+            if not lengths[start]:
+                self._refuse_damage(rows[block])
+                lengths[block] = _lengths(bits * _SCALE)
+            np.matmul(queries, bits.T, out=cosines[:, block])
+        free.append(memory)
+        cosines /= lengths
+        return cosines
 
     def take(self, rows: NDArray[np.int64], first: int = 0) -> NDArray[np.float32]:
         """Some rows [r, D], whose numbers are counted from `first`."""
