@@ -233,8 +233,8 @@ def test_a_stopped_addition_is_searched_and_resumed(made: Path, encoder: Sentenc
     found = opened.search(encoder, ["Anna"], k=100)
     raises(Stop, "^$", extend_index, made, until(LINES, 40), encoder)
     assert opened.search(encoder, ["Anna"], k=100) == found  # as it was when it was opened
-    assert len(SearchIndex(made)) == 43 + 34  # 39 lines, 5 of them empty
-    with pytest.raises(FileExistsError, match="holds 36 lines of an interrupted job; continue with --add --resume"):
+    assert len(SearchIndex(made)) == 43 + 24
+    with pytest.raises(FileExistsError, match="holds 24 lines of an interrupted job; continue with --add --resume"):
         extend_index(made, LINES, encoder)
     extend_index(made, LINES, encoder, resume=True)
     whole = made.with_name("whole")
@@ -254,7 +254,7 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
     raises(Stop, "^$", build_index, path, until(LINES, 40), encoder)
     raises(
         FileExistsError,
-        "holds 36 lines of an interrupted job; continue with --resume",
+        "holds 24 lines of an interrupted job; continue with --resume",
         build_index,
         path,
         LINES,
@@ -262,14 +262,14 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
     )
     raises(
         FileExistsError,
-        "holds 36 lines of an interrupted job; continue with --resume",
+        "holds 24 lines of an interrupted job; continue with --resume",
         extend_index,
         path,
         LINES,
         encoder,
     )
-    (hit,) = SearchIndex(path).search(encoder, [LINES[35]], k=1)[0]
-    assert hit.line == 36
+    (hit,) = SearchIndex(path).search(encoder, [LINES[23]], k=1)[0]
+    assert hit.line == 24
     with (path / "vectors.f16").open("ab") as file:
         file.write(b"of a kill")
     encoded: list[str] = []
@@ -280,7 +280,8 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
 
     with mock.patch.object(encoder, "encode_items", note):
         build_index(path, LINES, encoder, resume=True)
-    assert encoded == [*LINES[36:40], "", *LINES[40:44], "", *LINES[44:48], "", *LINES[48:], ""]  # "" ends a block
+    blocks = [LINES[start : start + 4] for start in range(24, len(LINES), 4)]
+    assert encoded == [text for block in blocks for text in (*block, "")]  # "" ends a block
     whole = path.with_name("whole")
     build_index(whole, LINES, encoder)
     assert contents(path) == contents(whole)
@@ -312,8 +313,8 @@ def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder) -> N
     both = f"{encoder.fingerprint}, the model is {other.fingerprint}"
     raises(FingerprintError, both, build_index, path, LINES, other, resume=True)
     before = contents(path)
-    message = "does not begin with the 36 lines that were read before"
-    for lines in (["Boris", *LINES[1:]], LINES[:31], []):
+    message = "does not begin with the 24 lines that were read before"
+    for lines in (["Boris", *LINES[1:]], LINES[:19], []):
         raises(DataError, message, build_index, path, lines, encoder, resume=True)
         assert contents(path) == before
     (path / "vectors.f16").write_bytes(b"short")
