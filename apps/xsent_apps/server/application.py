@@ -3,7 +3,7 @@
 import json
 import logging
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from http import HTTPStatus
@@ -13,9 +13,7 @@ from itertools import chain
 from threading import Lock
 from typing import Any, TypeVar
 
-import anyio
 import numpy as np
-from anyio.to_thread import run_sync
 from numpy.typing import NDArray
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
@@ -44,8 +42,8 @@ from xsent_apps.server.requests import (
     json_response,
     read_form,
 )
+from xsent_apps.server.turns import Turn, Workers
 
-TURN = 16  # items: few enough to let other requests in between, and for an encoder to use only the caller's thread
 GONE = 499  # status for a client that disconnected, as in nginx
 
 _PAGE = """<!doctype html>
@@ -67,7 +65,6 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # it loads nothing
 _ANSWERS = {"200": {"description": "OK"}, "default": {"description": "Refused: `error.message` explains why"}}
 
 T = TypeVar("T")
-R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
 
@@ -154,41 +151,6 @@ async def _failed(_: Request, error: Exception) -> Response:
     if isinstance(error, (XsentError, OSError)):
         logger.error("%s", error)
     return ApiError(500, "internal error; the server's log has the details").response()
-
-
-class Workers:
-    """Threads that requests share in turns, first come, first served."""
-
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self._free = anyio.Semaphore(threads)
-        self._limiter = anyio.CapacityLimiter(threads)  # anyio's default has 40
-
-    async def map(self, work: Callable[[int, Sequence[T]], R], items: Sequence[T], request: Request) -> list[R]:
-        """Results of `work`, called with the number of its first item and up to 16 items, in order.
-
-        Raises the first error of `work` and drops the rest; raises ClientDisconnect if the client has disconnected.
-        """
-        request.state.texts = len(items)  # for the log
-        found: dict[int, R] = {}
-        starts = iter(range(0, len(items), TURN))
-
-        async def take_turns() -> None:
-            for start in starts:
-                async with self._free:
-                    if await request.is_disconnected():
-                        raise ClientDisconnect
-                    batch = items[start : start + TURN]
-                    found[start] = await run_sync(work, start, batch, limiter=self._limiter)
-
-        try:
-            async with anyio.create_task_group() as group:
-                for _ in range(min(self.threads, -(-len(items) // TURN))):
-                    group.start_soon(take_turns)
-        except ExceptionGroup as errors:
-            first = errors.exceptions[0]
-            raise first from first.__cause__
-        return [found[start] for start in sorted(found)]
 
 
 class ServedIndex:
@@ -284,9 +246,10 @@ class Service:
         name, index = _choose(self.indexes, form.index, "index")
         self._check(form.model, len(form.query) * form.k, "k")
 
-        def find(first: int, queries: Sequence[str]) -> tuple[list[list[Hit]], tuple[int, int]]:
-            used = self._count(first, queries, "query", self.limits.length)
-            return index.search(queries, form), used
+        def find(turns: Sequence[Turn]) -> None:
+            for turn in turns:
+                used = self._count(turn, "query", self.limits.length)
+                turn.result = index.search(turn.items, form), used
 
         turns = await self._workers.map(find, form.query, request)
         hits = chain.from_iterable(found for found, _ in turns)
@@ -318,16 +281,26 @@ class Service:
     async def _encode(
         self, texts: list[str], request: Request, options: dict[str, Any], *, may_be_empty: bool = False
     ) -> tuple[NDArray[np.float32], list[tuple[int, int]]]:
-        """Vectors [n, D], and the counts of each batch, see `_count`."""
+        """Vectors [n, D], and the counts of each turn, see `_count`; requests that wait are encoded together."""
         longest = self.limits.length
         if options["on_long"] == "error":
             longest = min(longest, self.encoder.max_length)
 
-        def encode(first: int, batch: Sequence[str]) -> tuple[NDArray[np.float32], tuple[int, int]]:
-            used = self._count(first, batch, "input", longest, may_be_empty=may_be_empty)
-            return self.encoder.encode(batch, **options), used
+        def encode(turns: Sequence[Turn]) -> None:
+            used: dict[Turn, tuple[int, int]] = {}
+            for turn in turns:
+                try:
+                    used[turn] = self._count(turn, "input", longest, may_be_empty=may_be_empty)
+                except ApiError as error:
+                    turn.error = error
+            vectors = self.encoder.encode([text for turn in used for text in turn.items], **options)
+            end = 0
+            for turn in used:
+                start, end = end, end + len(turn.items)
+                turn.result = vectors[start:end], used[turn]
 
-        turns = await self._workers.map(encode, texts, request)
+        kind = (*options.items(), longest, may_be_empty)
+        turns = await self._workers.map(encode, texts, request, kind)
         return np.concatenate([vectors for vectors, _ in turns]), [used for _, used in turns]
 
     def _about(self, name: str) -> dict[str, Any]:
@@ -337,15 +310,13 @@ class Service:
         facts |= {"languages": encoder.languages, "heads": [*self.heads], "indexes": [*self.indexes]}
         return {"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts}
 
-    def _count(
-        self, first: int, texts: Sequence[str], param: str, longest: int, *, may_be_empty: bool = False
-    ) -> tuple[int, int]:
+    def _count(self, turn: Turn, param: str, longest: int, *, may_be_empty: bool = False) -> tuple[int, int]:
         """Number of tokens and of texts that are split. Raises ApiError if a text is too long or invalid.
 
         An empty text has no vector and no hits, so it is refused, unless it `may_be_empty`: then it has no label.
         """
         total = split = 0
-        for row, text in enumerate(texts, first):
+        for row, text in enumerate(turn.items, turn.first):
             try:
                 tokens = self.encoder.count_tokens(text)
             except ValueError as error:  # a lone surrogate
@@ -359,7 +330,7 @@ class Service:
                 raise ApiError(400, message + more, param=param, code="context_length_exceeded")
             total += tokens
             split += tokens > self.encoder.max_length
-        self.counters.texts.inc(len(texts))
+        self.counters.texts.inc(len(turn.items))
         self.counters.tokens.inc(total)
         return total, split
 
