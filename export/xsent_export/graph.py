@@ -154,7 +154,7 @@ class EncoderGraph:
             assert isinstance(layer, Layer)
             if number in encoder.config.depths:
                 self._branch(encoder, number, x)
-            x = self._layer(f"layer{number}", layer, x)
+            x = self._layer(f"layer{number}", layer, x if number else self._swap(x, "by_token"))
         self._read_out(encoder, len(encoder.layers), x)
 
     def _branch(self, encoder: Encoder, depth: int, x: str) -> None:
@@ -165,8 +165,9 @@ class EncoderGraph:
         self._nodes, self._initializers = nodes, initializers
 
     def _read_out(self, encoder: Encoder, depth: int, x: str) -> None:
-        """Add the vector of tokens [B, T, D]: their mean, weighted and mapped by the readout of the depth, if any."""
+        """Add the vector of the tokens: their mean, weighted and mapped by the readout of the depth, if any."""
         dim = self._spec.dim
+        x = self._swap(x, f"by_sentence{depth}") if depth else x  # [B, T, D]
         if not encoder.readouts:
             if dim < self._width:
                 ends = [self._integers(*end) for end in (("zero", [0]), ("dim", [dim]), ("last_axis", [-1]))]
@@ -188,6 +189,10 @@ class EncoderGraph:
             matrix = self._node("Cast", [half], f"{name}.matrix", to=TensorProto.FLOAT)
         product = self._node("MatMul", [mean, matrix], READOUT)
         self._node("Add", [product, self._weight(f"{name}.bias", _array(readout.bias)[:dim])], OUTPUT)
+
+    def _swap(self, x: str, name: str) -> str:
+        """Layers take the states as [T, B, D], because ONNX Runtime then multiplies heads without copying them."""
+        return self._node("Transpose", [x], name, perm=[1, 0, 2])
 
     def _frame(self, config: ModelConfig) -> str:
         """Add the ids of the first and the last token around the ids."""
@@ -256,9 +261,9 @@ class EncoderGraph:
         """Attention in plain operators; the fused ones are not faster for one sentence."""
         split = self._integers("split_heads", [0, 0, 3, heads, self._width // heads])
         parts = [f"{name}.{part}" for part in ("query", "key", "value")]
-        hidden = self._node("Reshape", [qkv, split], f"{name}.split")  # [B, T, 3, H, D/H]
+        hidden = self._node("Reshape", [qkv, split], f"{name}.split")  # [T, B, 3, H, D/H]
         self._nodes.append(helper.make_node("Split", [hidden], parts, name=f"{name}.parts", axis=2))
-        orders = ([0, 2, 3, 1, 4], [0, 2, 3, 4, 1], [0, 2, 3, 1, 4])
+        orders = ([1, 2, 3, 0, 4], [1, 2, 3, 4, 0], [1, 2, 3, 0, 4])
         query, key, value = (
             self._node("Transpose", [part], f"{part}.turned", perm=order)
             for part, order in zip(parts, orders, strict=True)
@@ -266,7 +271,7 @@ class EncoderGraph:
         scores = self._node("MatMul", [query, key], f"{name}.scores")  # [B, 1, H, T, T]
         shares = self._node("Softmax", [scores], f"{name}.shares", axis=-1)
         mixed = self._node("MatMul", [shares, value], f"{name}.mixed")  # [B, 1, H, T, D/H]
-        mixed = self._node("Transpose", [mixed], f"{name}.turned", perm=[0, 3, 1, 2, 4])
+        mixed = self._node("Transpose", [mixed], f"{name}.turned", perm=[3, 0, 1, 2, 4])
         return self._node("Reshape", [mixed, self._integers("join_heads", [0, 0, self._width])], name)
 
     def _norm(self, name: str, norm: nn.LayerNorm, x: str) -> str:
@@ -316,7 +321,7 @@ class EncoderGraph:
         zero = self._zero(rounding)
         # The smallest step covers all negative numbers, except where they are as large as the positive ones.
         sizes = self._node("Abs", [x], f"{name}.sizes") if rounding.zero == MIDDLE else x
-        largest = self._node("ReduceMax", [sizes], f"{name}.own_largest", axes=[-1], keepdims=1)  # [B, T, 1]
+        largest = self._node("ReduceMax", [sizes], f"{name}.own_largest", axes=[-1], keepdims=1)  # [T, B, 1]
         largest = self._node("Max", [largest, least], f"{name}.largest")
         x = self._node(
             "QuantizeLinear", [self._node("Div", [x, largest], f"{name}.shares"), share, zero], f"{name}.rounded"
@@ -397,6 +402,9 @@ class BatchGraph(OneFileGraph):
 
     def _frame(self, config: ModelConfig) -> str:
         return INPUT  # the ids include the first and the last token
+
+    def _swap(self, x: str, name: str) -> str:
+        return x  # [B, T, D] all the way
 
     def _is_real(self, ids: str) -> str:
         """Whether each position holds a token [B, T]."""
