@@ -79,6 +79,53 @@ def test_texts_of_an_unknown_language_end_where_all_rules_agree() -> None:
     assert split_sentences(long, *rules) == [f"Am {number}. Mai kam Dr. Weiß." for number in range(1, 400)]
 
 
+# With a bar at each end of a sentence.
+ENDS = [
+    "Ich rufe dich an. |Danach gehe ich.",
+    "Komm mit rein. |Dann hab ich dir. |Das bleibt.",
+    "Aperto fino alle 18 ore. |Poi chiudiamo.",
+    "Guarda il mare e la mar. |Poi vieni.",
+    "Vamos a ver el mar. |Luego comemos.",
+    "No. |Gracias por todo.",
+    "No me digas que no. |Vamos a entrar.",
+    "C'est la vie. |On continue demain.",
+    "Il y a cent ans et un an. |Puis rien.",
+    "Они ушли, т. е. Иван остался дома. |Потом пришли гости.",
+    "Купи хлеб, молоко и т. д. и не забудь сыр. |Потом иди домой.",
+    "Мы опоздали, т. к. был дождь. |Потом поехали.",
+    "Библиотека им. Ленина закрыта, см. рис. 5. |Приходите завтра.",
+    "Он сказал: «Иди!» — и ушёл. |Она осталась.",
+    "「もう帰る。」と言った。|次の日、来た。",
+    "彼は「はい。そうです。」と答えた。|それから帰った。",
+    "『雪国。』という本を読んだ。|2020年に買った。|とても良い。",
+    "会議は明日です。|3時に来てください。",
+    "M. Dupont et Mme Martin sont venus. |Mlle. Claire aussi.",
+    "Wir zahlen 5 Euro inkl. MwSt. im Monat. |Danach mehr.",
+    "Der Weg ist 5 km. |Danach kommt das Dorf.",
+    "She left two days ago. |Then he called.",
+    "We bought post and art. |Both are fine.",
+    "Dhr. Jansen en mevr. De Vries komen. |Daarna eten we.",
+    "Dat is de kans. |Daarna gaan we op. |Einde.",
+    "O Sr. Silva e a Exma. Senhora chegaram. |Depois saíram.",
+    "Vimos o mar. |Depois fomos ver. |Fim.",
+    "Il sig. Rossi e il dott. Bianchi sono qui. |Poi vanno via.",
+    "Am 3. Mai kam Dr. Weiß, z. B. mit Prof. Ott. |Danach war Ruhe.",
+    "Mr. Smith and Mrs. Jones live in the U.S. and work. |They left.",
+    "OK. |Dann bis morgen.",
+    "Das sind Veränderungen. |1956 ging er fort.",
+    "Really? |5 people came. |Wow! |10 more.",
+    "Vgl. Abb. 3 und Nr. 5 bzw. Kap. 2. |Ende.",
+    "We read Smith et al. Published in 2020.",
+]
+
+
+@pytest.mark.parametrize("marked", ENDS)
+def test_words_that_look_like_abbreviations_and_abbreviations(marked: str) -> None:
+    pytest.importorskip("sentencex")
+    expected = [sentence.strip() for sentence in marked.split("|")]
+    assert split_sentences(marked.replace("|", ""), "en", "de", "es", "fr", "ru") == expected
+
+
 def _ends(text: str, *languages: str) -> list[str]:
     """The text up to each end of a sentence, without spaces."""
     return list(accumulate("".join(sentence.split()) for sentence in split_sentences(text, *languages)))
