@@ -55,6 +55,20 @@ def test_texts_and_pages(tmp_path: Path) -> None:
     assert shown(tmp_path, "a.vtt", subtitle) == [("漢字です", "")]
 
 
+def test_hyphens_at_the_ends_of_lines_and_within_words(tmp_path: Path) -> None:
+    note = (
+        "Do\u00adnau\u200bschiff\n=====\nDisse-\nlhe que sim. Wo\u00ad\nher? "
+        "Кто-\nнибудь при\u00adшёл из-\nза до-\nждя. Est-\nce vrai?\u00ad\n"
+    )
+    text = "Disse-lhe que sim. Woher? Кто-нибудь пришёл из-за дождя. Est-ce vrai?"
+    assert shown(tmp_path, "a.txt", note) == shown(tmp_path, "a.md", note) == [(text, "Donauschiff")]
+    page = (
+        "<h1>Do&shy;nau<wbr>schiff</h1><p>Disse-<br>lhe que sim. Wo&shy;her? "
+        "Кто-<br>нибудь при&shy;шёл из-<br>за до-<br>ждя. Est-<br>ce vrai?</p>"
+    )
+    assert shown(tmp_path, "a.html", page) == [(text, "Donauschiff")]
+
+
 def test_data_is_no_passage_and_long_words_are(tmp_path: Path) -> None:
     token = BASE64[:90]
     address = f"https://a.example/{BASE64}"

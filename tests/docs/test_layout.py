@@ -22,6 +22,7 @@ APPS_FROM_RUNTIME = {
     "xsent.errors",
     "xsent.files.atomic",
     "xsent.files.encodings",
+    "xsent.files.hyphens",
     "xsent.files.tables",
     "xsent.files.text",
     "xsent.files.vectors",

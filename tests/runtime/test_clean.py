@@ -157,6 +157,56 @@ def test_what_is_below_a_signature_stays() -> None:
     assert clean_text(f"Thanks\n{TEXT}") == TEXT
 
 
+HYPHENATED = """
+    US-amerikanisch | sud-africain | norte-americano | Disse-lhe | fazê-lo | Кто-нибудь | из-за | по-русски | est-ce
+    | peut-être | rendez-vous | dit-il | well-known | E-Mail | Nord-Süd | Zuid-Holland | teórico-práctico | Ela
+    sentou-se | Ela deu-me | não chama-se | uma casa, trata-se | dar-lhe-ia | dar-lhe-ei | segunda-feira |
+    guarda-chuva | bem-vindo | c'est-à-dire | a-t-il | avez-vous | allez-y | celui-ci | là-bas | au-delà |
+    grand-mère | vingt-deux | week-end | quelques-uns | demi-heure | state-of-the-art | mother-in-law | self-help |
+    e-mail | T-shirt | twenty-one | user-friendly | long-term | up-to-date | Anglo-Saxon | anglo-americano |
+    franco-allemand | ex-presidente | ex-wife | vice-presidente | político-económico | deutsch-französisch |
+    deutsch-französische | nicht-öffentlich | niet-roker | auto-ongeluk | zee-egel | кое-что | по-моему | во-первых
+    | какой-то | как-то | где-нибудь | когда-либо | всё-таки | скажи-ка | чуть-чуть | онлайн-курс | юго-западный |
+    премьер-министр | из-под | прямо-таки | puis-je | donne-moi | ce jour-là | après-midi | arc-en-ciel | vis-à-vis
+    | qu'est-ce | sous-titres | nord-ouest | open-source | first-class | Jean-Paul | U-Bahn | x-beliebig |
+    côte-à-côte | recém-chegado | terça-feira | uma vez, lembrou-se | ele queixava-se | ela perdeu-se | não
+    esqueça-se | ele quer vendê-la
+"""
+# With a hyphen where they are cut.
+CUT = """
+    termi-nation | Woh-nung | Bal-kon | Hau-se | heu-te | nach Wei-se | vil-la | del-la | quel-lo | fos-se | par-te
+    | no-me | pla-ce | Fran-ce | мес-то | э-то | прос-то | ошиб-ка | девоч-ка | тех-ника | по-тому | по-этому |
+    по-чему | по-иски | во-енных | мини-стр | ce-lui | ce-ci | voi-là | mer-ci | self-ish | well-ness | all-ow |
+    high-est | part-ner | non-na | ex-ample | euro-pa | huis-je | meis-je | franco-fono | psico-lógico | deta-lhe |
+    esco-lhe | uma cla-sse | uma ba-se | uma fra-se | não es-se | uma par-te | não qua-se | muito con-forme | não
+    dis-se | foi a no-ite | uma sor-te | uma nor-te | não fos-se | ele tives-se | muito ver-de | uma ja-nela | uma
+    mu-lher | traba-lho | сло-во | рабо-та | кни-га | руч-ка | vernich-tung | tech-nische | men-schlich | Rus-sisch
+    | be-ëindigen | co-operation | micro-scope | cor-related | un-friendly | under-based | sou-ci | alco-ol | val-le
+    | bel-le | bou-tique | mai-son | vir-tu | regi-me | com-panion | сегод-ня | по-лучить | из-вестно | ка-кой |
+    ника-кой | ще-нок | dan-ke | Spa-ziergang | ver-stehen | contro-llo | speran-za | muitas ve-zes | uma
+    profes-sora | ação ime-diata | révé-la | thresh-old | d'a-bord | pré-sent | pró-ximo | ex-press
+"""
+
+
+@pytest.mark.parametrize("words", [pytest.param(HYPHENATED, id="hyphenated"), pytest.param(CUT, id="cut")])
+def test_a_hyphen_that_belongs_to_a_word_stays(words: str) -> None:
+    wrong = []
+    for word in " ".join(words.split()).split(" | "):
+        for place, sign in enumerate(word):
+            if sign == "-" and clean_text(f"{word[: place + 1]}\n{word[place + 1 :]} x") != (
+                f"{word} x" if words is HYPHENATED else f"{word.replace('-', '')} x"
+            ):
+                wrong.append((word, place))
+    assert not wrong
+
+
+def test_the_text_itself_tells_which_words_have_hyphens() -> None:
+    assert clean_text("The co-op and the co-\nop, a coop-\nerative, cooperative.").endswith(
+        "the co-op, a cooperative, cooperative."
+    )
+    assert clean_text("Das Hau-\nse, est-\nce que. Un estce.") == "Das Hause, estce que. Un estce."
+
+
 def test_words_cut_at_line_ends() -> None:
     assert clean_text("Aus-\ngangstür, Nord-\nSüd-Fenster, 1990-\r\n2000") == "Ausgangstür, Nord-Süd-Fenster, 1990-2000"
     assert clean_text("Ein-\nund Aus\u00ad\ngang, Bal\u2010\nkon") == "Ein-\nund Ausgang, Balkon"

@@ -6,7 +6,7 @@ from itertools import chain, groupby, pairwise, zip_longest
 from typing import Literal, NamedTuple
 
 from xsent import split_sentences
-from xsent_apps.notes.hyphens import Hyphens
+from xsent.files.hyphens import Hyphens
 
 Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 
@@ -19,6 +19,7 @@ ABOVE = " › "  # between the parts of a context
 _RULES = ("en", "de", "es", "fr", "ru")  # a sentence ends where the rules of all these languages agree
 # Control characters for terminals, and lone surrogates.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # where a word may be cut at the end of a line, or not
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
@@ -69,7 +70,7 @@ class _Outline:
         names = list[str]()
         length = 0
         for name in filter(None, about):
-            names.append(_shortened(_CONTROL.sub(" ", name), NAME_LENGTH))
+            names.append(_shortened(_CONTROL.sub(" ", name).translate(_UNSEEN), NAME_LENGTH))
             length += len(names[-1])
             if length > CONTEXT_LENGTH:
                 break
@@ -82,14 +83,14 @@ class _Outline:
     def enter(self, level: int, text: str) -> None:
         """Replace the headings of this level and below by a new one."""
         self._headings = {upper: heading for upper, heading in self._headings.items() if upper < level}
-        self._headings[level] = _shortened(text, NAME_LENGTH)
+        self._headings[level] = _shortened(text.translate(_UNSEEN), NAME_LENGTH)
         self._lead = ""
         self._context = None
 
     def lead(self, text: str) -> None:
         """Set the lead-in below the headings; an empty text removes it."""
         if text != self._lead:
-            self._lead = text
+            self._lead = text.translate(_UNSEEN)
             self._context = None
 
     @property
@@ -113,7 +114,7 @@ def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
     hyphens = Hyphens("\n".join(line for _, line in lines))
     for (context, _), group in groupby(_placed(lines, _Outline(about)), key=lambda place: place[:2]):
         for joined in _joined((block for _, _, block in group), hyphens):
-            yield from (Passage(line, text, context) for line, text in _cut(joined))
+            yield from (Passage(line, text.translate(_UNSEEN), context) for line, text in _cut(joined))
 
 
 def _placed(lines: Lines, outline: _Outline) -> Iterator[tuple[str, int, _Block]]:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from xsent import DataError
 from xsent.errors import MissingExtraError, in_one_line, require_extra
 from xsent.files.encodings import declared_encoding, decoded
+from xsent.files.hyphens import Hyphens
 from xsent_apps.notes.data import without_data
 from xsent_apps.notes.front_matter import split_front_matter
 from xsent_apps.notes.furigana import without_furigana, without_ruby_tags
-from xsent_apps.notes.hyphens import Hyphens
 from xsent_apps.notes.mail import is_mail, read_mail, read_mbox
 from xsent_apps.notes.markdown import read_markdown
 from xsent_apps.notes.org import read_org
