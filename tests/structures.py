@@ -220,3 +220,83 @@ PAGES: dict[str, str] = {  # their text, and they
     "The termination of dams, payable.": "<p>The termi-\nnation of da&shy;<br>ms, <del>pay</del>able.<!-- secret -->",
     "A red car": f"<p>A <img alt='red car' src='data:image/png;base64,{BASE64}'> <i hidden><img alt=b src='data:'></i>",
 }
+
+# Files of several messages, and how many they are.
+CHATS = {
+    "WhatsApp, iOS": (
+        "\u200e[12.03.24, 18:05:11] Anna: \u200eNachrichten sind Ende-zu-Ende-verschlüsselt.\n"
+        "[12.03.24, 18:05:30] Anna: Hallo ihr\nkommt ihr morgen?\nIch bringe Kuchen\n"
+        "[12.03.24, 18:06:01] Ben: Ja klar. Um 15 Uhr?\n\u200e[12.03.24, 18:07:00] Ben: \u200eBild weggelassen\n"
+        "[12.03.24, 18:09:12] ~\u202fCarla: Der Schlüssel liegt unter der Matte",
+        5,
+    ),
+    "WhatsApp, Android": (
+        "12/03/2024, 18:05 - Anna: ciao a tutti\n12/03/2024, 18:06 - Marco ha aggiunto Luca\n"
+        "12/03/2024, 18:07 - Luca: eccomi\nsono arrivato\n3/12/24, 6:05\u202fPM - +39 333 123: ok",
+        4,
+    ),
+    "WhatsApp, United States": (
+        "[3/12/24, 6:05:11\u202fPM] Anna: hi\n[3/12/24, 6:06:11\u202fPM] Bob: see you at 5",
+        2,
+    ),
+    "Telegram": (
+        "Anna, [12.03.2024 18:05]\nпривет, как дела\nпойдём в кино?\n\nBen, [12.03.2024 18:06]\nда",
+        2,
+    ),
+    "Telegram, one line": (
+        "[12.03.2024 18:05] Anna: olá\n[12.03.2024 18:06] Rui: vamos à praia",
+        2,
+    ),
+    "IRC": (
+        "18:05 <anna> hi there\n18:06 <ben> the build is broken\n18:06 -!- carl has quit\n18:07 <anna> fixing",
+        4,
+    ),
+    "IRC in brackets": (
+        "[18:05] <anna> hi there\n[18:06] <ben> the build is broken",
+        2,
+    ),
+    "Slack": (
+        "Anna Schmidt  6:05 PM\nthe deploy is done\ncheck please\nBen Ott  6:07 PM\nlooks good",
+        2,
+    ),
+    "Discord": (
+        "Anna — 12/03/2024 18:05\nhallo zusammen\nBen — 12/03/2024 18:06\nhoi",
+        2,
+    ),
+    "Signal": (
+        "[2024-03-12 18:05] Anna: bonjour\n[2024-03-12 18:06] Me: salut, on mange quoi",
+        2,
+    ),
+    "LINE": (
+        "2024/03/12(火)\n18:05\t花子\tこんにちは\n18:06\t太郎\t明日は休みです\n",
+        3,
+    ),
+    "WhatsApp, Japan": (
+        "2024/03/12 18:05 - 花子: 鍵は机の上\n2024/03/12 18:06 - 太郎: 了解",
+        2,
+    ),
+    "ISO 8601": (
+        "2024-03-12T18:05:11Z anna: one\n2024-03-12T18:06:11.123Z ben: two",
+        2,
+    ),
+    "Teams": (
+        "[12/03/2024 18:05] Anna Schmidt\nhello team\n[12/03/2024 18:06] Ben\nhi",
+        2,
+    ),
+    "a transcript": (
+        "0:05\nhello and welcome\n0:12\ntoday we bake bread\n1:02:03\nbye",
+        3,
+    ),
+    "iMessage": (
+        "12 Mar 2024 at 18:05:11\nAnna\nhello\n\n12 Mar 2024 at 18:06:00\nMe\nhi",
+        2,
+    ),
+    "prose": (
+        "Der Zug fuhr um\n18:05 Uhr ab und wir sahen\nam 12.03.2024 den Film. Das Haus\nist 3 Jahre alt.",
+        1,
+    ),
+    "more prose": (
+        "Notes for <b>the</b> day: a 10:30 and\nan 11:30 slot are open.\nWe meet at 12:30\nin the hall.",
+        1,
+    ),
+}

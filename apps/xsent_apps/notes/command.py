@@ -29,6 +29,7 @@ _JSON_COLUMNS = {
     "close": bool,
 }
 _NAMED = 8  # most skipped files, or kinds of them, to list
+_INDENT = 6 * " "
 _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
 _PLAIN = "\x1b[0m"
@@ -170,8 +171,8 @@ def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool)
         return
     for hit, sentence in zip(hits, best, strict=True):
         where = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
-        text = hit.text.replace(sentence, f"{_BOLD}{sentence}{_PLAIN}", 1)
-        typer.echo(f"{hit.score:.2f}  {_DIM}{where}  {headings_of(hit.context)}{_PLAIN}\n      {text}")
+        text = hit.text.replace(sentence, f"{_BOLD}{sentence}{_PLAIN}", 1).replace("\n", f"\n{_INDENT}")
+        typer.echo(f"{hit.score:.2f}  {_DIM}{where}  {headings_of(hit.context)}{_PLAIN}\n{_INDENT}{text}")
 
 
 def _nearest_sentence(text: str, vector: ArrayLike, encoder: SentenceEncoder) -> str:

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from xsent import split_sentences
 from xsent.files.hyphens import Hyphens
+from xsent_apps.notes.chat import begins_message
 
 Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 
@@ -19,7 +20,9 @@ ABOVE = " › "  # between the parts of a context
 _RULES = ("en", "de", "es", "fr", "ru")  # a sentence ends where the rules of all these languages agree
 # Control characters for terminals, and lone surrogates.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # where a word may be cut at the end of a line, or not
+_UNSEEN = dict.fromkeys(
+    map(ord, "\u00ad\u200b\u200e\u202a\u202c\u2060\ufeff")
+)  # where a word may be cut at the end of a line, or not
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
@@ -47,7 +50,7 @@ class Passage(NamedTuple):
     """A piece of a file that a search returns as a whole."""
 
     line: int  # first line, or page
-    text: str
+    text: str  # one line, or a line for each message of a chat
     context: str  # its topic: names of the file, headings and lead-in above it
 
 
@@ -160,8 +163,16 @@ def headings_of(context: str) -> str:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a text in an unknown language; one of over 4,000 characters, such as base64, is cut."""
-    return split_sentences(text, *_RULES)
+    """The sentences of a text in an unknown language, and the short messages of a chat.
+
+    A sentence of over 4,000 characters, such as base64, is cut.
+    """
+    messages = text.split("\n")
+    is_short = [len(messages) > 1 and len(message) <= JOINED_LENGTH for message in messages]
+    sentences = (
+        [one] if whole else split_sentences(one, *_RULES) for one, whole in zip(messages, is_short, strict=True)
+    )
+    return [*chain.from_iterable(sentences)]
 
 
 def _leads(block: _Block, follower: _Block | None) -> bool:
@@ -173,6 +184,7 @@ def _leads(block: _Block, follower: _Block | None) -> bool:
         and block.kind in ("text", "item")
         and text.endswith((":", "："))
         and len(text) <= _LEAD_LENGTH
+        and not begins_message(block.lines[0][1])
     )
 
 
@@ -207,7 +219,8 @@ def _cut(lines: Lines) -> Iterator[tuple[int, str]]:
                 yield first, passage
                 passage = ""
             first = first if passage else number
-            passage = f"{passage} {sentence.strip()}".strip()
+            between = "\n" if sentence is line and begins_message(line) else " "
+            passage = f"{passage}{between}{sentence.strip()}".strip()
     if _LETTER.search(passage):
         yield first, passage
 
@@ -223,6 +236,7 @@ def _blocks(lines: Lines) -> Iterator[_Block]:
                 block = _Block("text", 0, [])
             continue
         continues = mark == block.kind in ("text", "code") or (mark, block.kind) == ("text", "item")
+        continues = continues and not (mark == "text" and begins_message(line))
         if block.lines and not continues:
             yield block
             block = _Block("text", 0, [])
