@@ -1,14 +1,16 @@
 """Noise that is taken off before a text is encoded."""
 
 import random
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import Runner, assert_refused
 from noises import KINDS
+from texts import MOJIBAKE
 
-from xsent import SentenceEncoder, UnknownTextWarning
+from xsent import SearchIndex, SentenceEncoder, UnknownTextWarning, build_index
 from xsent.clean import clean_text
 from xsent.mojibake import mend
 
@@ -221,6 +223,16 @@ def test_an_index_remembers_that_its_texts_are_clean(run: Runner, tmp_path: Path
         assert run("index", text, index, "--add", *{first} - {"--force"})[0] == 0
         out = run("search", index, f"<b>{TEXT}</b>", "--no-words", "-k", 1)[1]
         assert out.startswith("1.0000\t1\t> > <p>") == (first == "--clean")
+
+
+def test_words_and_vectors_are_those_of_the_mended_text(tmp_path: Path) -> None:
+    broken = [text.encode().decode("latin-1") for text in MOJIBAKE]
+    encoder = SentenceEncoder(clean=True)
+    build_index(tmp_path / "index", broken, encoder)
+    with closing(SearchIndex(tmp_path / "index")) as index:
+        index.verify()
+        for text, (hit,) in zip(broken, index.search(encoder, MOJIBAKE, 1), strict=True):
+            assert hit.text == text and hit.score > 1.1
 
 
 def test_a_clean_encoder_and_the_option(run: Runner, tmp_path: Path) -> None:

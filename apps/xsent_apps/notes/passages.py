@@ -18,8 +18,9 @@ CONTEXT_LENGTH = 1000  # characters; every passage has its context, so a long on
 ABOVE = " › "  # between the parts of a context
 
 _RULES = ("en", "de", "es", "fr", "ru")  # a sentence ends where the rules of all these languages agree
-# Control characters for terminals, and lone surrogates.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# Control characters for terminals, and lone surrogates. Those from 80 to 9F are also pieces of letters, in a text that
+# was decoded with the wrong encoding; `--clean` mends it.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _UNSEEN = dict.fromkeys(
     map(ord, "\u00ad\u200b\u200e\u202a\u202c\u2060\ufeff")
 )  # where a word may be cut at the end of a line, or not
