@@ -202,6 +202,37 @@ def test_a_hyphen_that_belongs_to_a_word_stays(words: str) -> None:
     assert not wrong
 
 
+# Lines end where the bars are, with a hyphen.
+LINES = [
+    "Ela não quis dizer-|lhe a verdade.",
+    "Não consegui encontrá-|lo ontem.",
+    "As crianças divertem-|se muito na praia.",
+    "O gover|no anunciou novas medi|das.",
+    "Это был какой-|то странный человек, он жил где-|то рядом.",
+    "Всё-|таки он при|шёл, хотя и по|здно.",
+    "Говорите, пожа|луйста, по-|немецки.",
+    "Во-|вторых, это нево|зможно.",
+    "Qu'a-|t-il dit ? Y a-|t-il du pain ?",
+    "Viendrez-|vous demain ? Celles-|ci sont belles.",
+    "Nous avons pris rendez-|vous pour mercre|di.",
+    "Il travaille là-|bas depuis long|temps.",
+    "a long-|term plan for twenty-|five people, self-|made and out|side",
+    "She's a well-|known au|thor of e-|books.",
+    "Die deutsch-|französische Freund|schaft und die CO2-|neutrale Wirt|schaft",
+    "Er fährt mit der S-|Bahn nach Baden-|Württemberg und zurück zur Ar|beit.",
+    "Il presidente italo-|americano ha parla|to della non|na.",
+    "La situación socio|económica y político-|social del pa|ís.",
+    "De ex-|premier woont in Noord-|Brabant met zijn ge|zin.",
+    "De Oost-|Vlaamse auto|industrie groeit snel|ler.",
+]
+
+
+@pytest.mark.parametrize("marked", LINES)
+def test_lines_of_a_text_that_have_both_kinds_of_hyphens(marked: str) -> None:
+    cut = marked.replace("-|", "|").replace("|", "-\n")
+    assert clean_text(cut) == marked.replace("|", "")
+
+
 def test_the_text_itself_tells_which_words_have_hyphens() -> None:
     assert clean_text("The co-op and the co-\nop, a coop-\nerative, cooperative.").endswith(
         "the co-op, a cooperative, cooperative."

@@ -26,21 +26,21 @@ _CONTINUED = re.compile(r"[^\w\n]{0,20}([^\W\d_])")  # by a small letter, also a
 
 # The rules take words for abbreviations: "ore" is Oregon, "an" is the year in Spanish, "mich" is Michigan.
 _UPPER = "[A-ZÀ-ÖØ-ÞЁА-Я]"
-_WORD = re.compile(rf"(?<![\w.])(?<!\bet )([^\W\d_]{{2,}}+)(?=[.]\s+\W?(?![IVXLC]{{2,}}\b){_UPPER})")
+_WORD = re.compile(rf"(?<![\w.])(?<!\bet )([^\W\d_]{{2,}}+|[auyè])(?=[.]\s+\W?(?![IVXLC]{{2,}}\b){_UPPER})")
 _WORDS = frozenset(
-    "ago ala alta an arc art auto ave cm com dak extra fil ida ill kans ken kg km mar mini miss mm ok ore pen post "
+    "ago ala alta an arc art auto ave btw cm com dak extra fil ida ill kans ken kg km mar mini miss mm ok ore pen post "
     "sens sing sto ver vie".split()
 )
 _TITLES = frozenset("mr mrs ms dr st sr".split())  # function words before a name, which end no sentence
 # Some more abbreviations.
 _ABBREVIATION = re.compile(
-    r"(?<![\w.])(?:т\.\s?[ек]|им|рис|табл|гл|ред|изд|напр|сост|inkl|exkl|zzgl|abzgl|bspw|insb|geb|fr|hr|frl|hrsg|approx|"
+    r"(?<![\w.])(?:т\.\s?[ек]|им|рис|табл|гл|ред|изд|напр|сост|inkl|exkl|zzgl|abzgl|bspw|insb|geb|fr|hr|frl|hrsg|ing|bd|approx|"
     r"mlle|mgr|dott(?:\.ssa)?|avv|sigg|geom|egr|spett|dhr|mevr|mw|drs|bijv|resp|incl|excl|o\.\s?a|m\.b\.t|"
     r"i\.v\.m|m\.a\.w|exm[oa]|excm[oa]|ilm[oa]|srta|profa|dña)\.(?=\s)",
     re.IGNORECASE,
 )
 # A sentence may begin with a digit: at once in Japanese, and after a word that is too long for an abbreviation.
-_DIGIT = re.compile(r"(?<=[。！？])[0-9a-z]|(?<=[^\W\d_]{7}\.\s)\d|(?<=[!?]\s)\d")
+_DIGIT = re.compile(r"(?<=[。！？])[0-9a-z]|(?<=[^\W\d_]{7}\.\s)(?<!str\.\s)\d|(?<=[!?]\s)\d")
 _SAID = re.compile("[。！？](?=[」』](?:[とをがは、。]|って|など|という))")  # the sentence continues after the quote
 _QUOTES = str.maketrans("『』", "「」")
 
