@@ -26,6 +26,7 @@ APPS_FROM_RUNTIME = {
     "xsent.files.tables",
     "xsent.files.text",
     "xsent.files.vectors",
+    "xsent.greetings",
     "xsent.cli.terminal",
     "xsent.cli.options",
     "xsent.cli.rows",
