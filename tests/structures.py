@@ -299,4 +299,92 @@ CHATS = {
         "Notes for <b>the</b> day: a 10:30 and\nan 11:30 slot are open.\nWe meet at 12:30\nin the hall.",
         1,
     ),
+    "12.03.24 um 18:05 - Anna: hallo du": (
+        "12.03.24 um 18:05 - Anna: hallo du\n12.03.24 um 18:06 - Ben: hi",
+        2,
+    ),
+    "12/03/2024 à 18:05 - Anne : bonjour": (
+        "12/03/2024 à 18:05 - Anne : bonjour\n12/03/2024 à 18:06 - Paul : salut\nça va ?",
+        2,
+    ),
+    "12/3/24, 6:05 p. m. - Ana: hola": (
+        "12/3/24, 6:05 p. m. - Ana: hola\n12/3/24, 6:06 p. m. - Luis: qué tal",
+        2,
+    ),
+    "[12/3/24 18:05:11] Ana: hola": (
+        "[12/3/24 18:05:11] Ana: hola\n[12/3/24 18:06:11] Luis: adiós",
+        2,
+    ),
+    "12/03/2024 às 18:05 - Ana: oi": (
+        "12/03/2024 às 18:05 - Ana: oi\n12/03/2024 às 18:06 - Rui: tudo",
+        2,
+    ),
+    "[12-03-2024 18:05:11] Jan: hoi": (
+        "[12-03-2024 18:05:11] Jan: hoi\n[12-03-2024 18:06:11] Piet: doei",
+        2,
+    ),
+    "[12.03.2024, 18:05:11] Анна: привет": (
+        "[12.03.2024, 18:05:11] Анна: привет\n[12.03.2024, 18:06:11] Пётр: пока",
+        2,
+    ),
+    "[2024/03/12 18:05:11] 花子: おはよう": (
+        "[2024/03/12 18:05:11] 花子: おはよう\n[2024/03/12 18:06:11] 太郎: うん",
+        2,
+    ),
+    "18:05:11     anna | hi there": (
+        "18:05:11     anna | hi there\n18:06:00      ben | hello",
+        2,
+    ),
+    "18:05 < anna> hi there": (
+        "18:05 < anna> hi there\n18:06 <@ben> hello",
+        2,
+    ),
+    "18:05:11 From Anna to Everyone: hi": (
+        "18:05:11 From Anna to Everyone: hi\n18:06:11 From Ben to Everyone: hello",
+        2,
+    ),
+    "18:05:11\t From Anna : hi": (
+        "18:05:11\t From Anna : hi\n18:06:11\t From Ben : hello",
+        2,
+    ),
+    "2024-03-12 18:05:11 - From Anna: hi": (
+        "2024-03-12 18:05:11 - From Anna: hi\n2024-03-12 18:06:11 - To Anna: hello",
+        2,
+    ),
+    "[00:12.34]Hello darkness": (
+        "[00:12.34]Hello darkness\n[00:15.00]my old friend",
+        2,
+    ),
+    "0:00:01.000,0:00:04.000": (
+        "0:00:01.000,0:00:04.000\nhello there\n\n0:00:05.000,0:00:07.000\nbye now",
+        2,
+    ),
+    "午後6:05 花子 こんにちは": (
+        "午後6:05 花子 こんにちは\n午後6:06 太郎 はい",
+        2,
+    ),
+    "2024.03.12 火曜日": (
+        "2024.03.12 火曜日\n18:05 花子 こんにちは\n18:06 太郎 明日は休み",
+        3,
+    ),
+    "[Montag 18:05] Anna": (
+        "[Montag 18:05] Anna\nhallo\n[Montag 18:06] Ben\nhi",
+        2,
+    ),
+    "Anna Schmidt  [18:05]": (
+        "Anna Schmidt  [18:05]\nhallo\nBen Ott  [18:06]\nhi",
+        2,
+    ),
+    "Mar 12, 2024 6:05 PM - Anna: hi": (
+        "Mar 12, 2024 6:05 PM - Anna: hi\nMar 12, 2024 6:06 PM - Ben: hello",
+        2,
+    ),
+    "(18:05:11) anna: hi": (
+        "(18:05:11) anna: hi\n(18:06:11) ben: hello",
+        2,
+    ),
+    "\u200e12.3.2024 klo 18.05 - Anna: moi": (
+        "\u200e12.3.2024 klo 18.05 - Anna: moi\n\u200e12.3.2024 klo 18.06 - Ben: hei",
+        2,
+    ),
 }
