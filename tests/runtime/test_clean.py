@@ -242,6 +242,10 @@ def test_the_text_itself_tells_which_words_have_hyphens() -> None:
 
 def test_words_cut_at_line_ends() -> None:
     assert clean_text("Aus-\ngangstür, Nord-\nSüd-Fenster, 1990-\r\n2000") == "Ausgangstür, Nord-Süd-Fenster, 1990-2000"
+    assert clean_text("De in-\nen uitgang van een huis") == "De in-\nen uitgang van een huis"
+    assert clean_text("Die Frau-\nen, there-\nof, superi-\nor, pre-\nor post-war") == (
+        "Die Frauen, thereof, superior, pre-\nor post-war"
+    )
     assert clean_text("Ein-\nund Aus\u00ad\ngang, Bal\u2010\nkon") == "Ein-\nund Ausgang, Balkon"
 
 

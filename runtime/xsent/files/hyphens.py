@@ -16,7 +16,9 @@ _LONGEST = 80  # characters around a cut that matter
 # sign could be read as an item of a list.
 _PULLED = re.compile(r"\s*+(\S++(?:\s++[^\s\w]\S*+|\s++\d\S*+)*+)\s*+")
 # "Ein- und Ausgang" has no word to join.
-_AND = re.compile(r"\n(?:und|oder|bzw|sowie|and|or|et|ou|o|e|en|of|u|и|или)$|(?<!ez)(?<!vas)\ny$", re.IGNORECASE)
+_AND = re.compile(
+    r"\n(?:und|oder|bzw|sowie|and|et|ou|o|e|u|и|или)$|(?<![apruv]i)\nor$|(?<!ez)(?<!vas)\ny$", re.IGNORECASE
+)
 
 _NUMBERS = (
     r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)\n(?:one|two|three|four|five|six|seven|eight|nine)"
@@ -72,6 +74,7 @@ _HYPHENATED = rf"""
     | \bпресс\n(?:секрет|конф|служб|рел)
     | \bвоенно\n(?!служ|плен|обяз)\w{{4}}
     """
+_DUTCH = re.compile(r"\b(?:een|het|van|niet|voor|zijn|ook|deze|naar)\b")  # "in- en uitgang", but German "Frau-en"
 # In Portuguese a pronoun follows its verb; in other languages, and after other words, it is the end of one.
 _PORTUGUESE = re.compile(
     r"\b(?:não|uma|você|isso|então|também|muito|foi|são|já|ao|ele|ela|dele|dela|meu|minha|seu|sua)\b"
@@ -109,6 +112,10 @@ class Hyphens:
     def _is_portuguese(self) -> bool:
         return bool(_PORTUGUESE.search(self._text.casefold()))
 
+    @cached_property
+    def _is_dutch(self) -> bool:
+        return bool(_DUTCH.search(self._text.casefold()))
+
     def rejoined(self, lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
         """The numbered lines of a paragraph; the rest of a cut word moves up to its beginning."""
         found = list[tuple[int, list[str]]]()  # pieces, because a line may get the rests of many
@@ -131,6 +138,8 @@ class Hyphens:
         beginning = _BEGINNING.search(line[-_LONGEST:-1]) if line.endswith(HYPHENS) else None
         rest = _REST.match(following[: 2 * _LONGEST]) if beginning else None
         if beginning is None or rest is None or _AND.search(f"{beginning[0]}\n{rest[1]}"):
+            return None
+        if rest[1] in ("en", "of") and self._is_dutch:
             return None
         if line[-1] in _SURE:
             return ""
