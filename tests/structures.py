@@ -220,3 +220,171 @@ PAGES: dict[str, str] = {  # their text, and they
     "The termination of dams, payable.": "<p>The termi-\nnation of da&shy;<br>ms, <del>pay</del>able.<!-- secret -->",
     "A red car": f"<p>A <img alt='red car' src='data:image/png;base64,{BASE64}'> <i hidden><img alt=b src='data:'></i>",
 }
+
+# Files of several messages, and how many they are.
+CHATS = {
+    "WhatsApp, iOS": (
+        "\u200e[12.03.24, 18:05:11] Anna: \u200eNachrichten sind Ende-zu-Ende-verschlüsselt.\n"
+        "[12.03.24, 18:05:30] Anna: Hallo ihr\nkommt ihr morgen?\nIch bringe Kuchen\n"
+        "[12.03.24, 18:06:01] Ben: Ja klar. Um 15 Uhr?\n\u200e[12.03.24, 18:07:00] Ben: \u200eBild weggelassen\n"
+        "[12.03.24, 18:09:12] ~\u202fCarla: Der Schlüssel liegt unter der Matte",
+        5,
+    ),
+    "WhatsApp, Android": (
+        "12/03/2024, 18:05 - Anna: ciao a tutti\n12/03/2024, 18:06 - Marco ha aggiunto Luca\n"
+        "12/03/2024, 18:07 - Luca: eccomi\nsono arrivato\n3/12/24, 6:05\u202fPM - +39 333 123: ok",
+        4,
+    ),
+    "WhatsApp, United States": (
+        "[3/12/24, 6:05:11\u202fPM] Anna: hi\n[3/12/24, 6:06:11\u202fPM] Bob: see you at 5",
+        2,
+    ),
+    "Telegram": (
+        "Anna, [12.03.2024 18:05]\nпривет, как дела\nпойдём в кино?\n\nBen, [12.03.2024 18:06]\nда",
+        2,
+    ),
+    "Telegram, one line": (
+        "[12.03.2024 18:05] Anna: olá\n[12.03.2024 18:06] Rui: vamos à praia",
+        2,
+    ),
+    "IRC": (
+        "18:05 <anna> hi there\n18:06 <ben> the build is broken\n18:06 -!- carl has quit\n18:07 <anna> fixing",
+        4,
+    ),
+    "IRC in brackets": (
+        "[18:05] <anna> hi there\n[18:06] <ben> the build is broken",
+        2,
+    ),
+    "Slack": (
+        "Anna Schmidt  6:05 PM\nthe deploy is done\ncheck please\nBen Ott  6:07 PM\nlooks good",
+        2,
+    ),
+    "Discord": (
+        "Anna — 12/03/2024 18:05\nhallo zusammen\nBen — 12/03/2024 18:06\nhoi",
+        2,
+    ),
+    "Signal": (
+        "[2024-03-12 18:05] Anna: bonjour\n[2024-03-12 18:06] Me: salut, on mange quoi",
+        2,
+    ),
+    "LINE": (
+        "2024/03/12(火)\n18:05\t花子\tこんにちは\n18:06\t太郎\t明日は休みです\n",
+        3,
+    ),
+    "WhatsApp, Japan": (
+        "2024/03/12 18:05 - 花子: 鍵は机の上\n2024/03/12 18:06 - 太郎: 了解",
+        2,
+    ),
+    "ISO 8601": (
+        "2024-03-12T18:05:11Z anna: one\n2024-03-12T18:06:11.123Z ben: two",
+        2,
+    ),
+    "Teams": (
+        "[12/03/2024 18:05] Anna Schmidt\nhello team\n[12/03/2024 18:06] Ben\nhi",
+        2,
+    ),
+    "a transcript": (
+        "0:05\nhello and welcome\n0:12\ntoday we bake bread\n1:02:03\nbye",
+        3,
+    ),
+    "iMessage": (
+        "12 Mar 2024 at 18:05:11\nAnna\nhello\n\n12 Mar 2024 at 18:06:00\nMe\nhi",
+        2,
+    ),
+    "prose": (
+        "Der Zug fuhr um\n18:05 Uhr ab und wir sahen\nam 12.03.2024 den Film. Das Haus\nist 3 Jahre alt.",
+        1,
+    ),
+    "more prose": (
+        "Notes for <b>the</b> day: a 10:30 and\nan 11:30 slot are open.\nWe meet at 12:30\nin the hall.",
+        1,
+    ),
+    "12.03.24 um 18:05 - Anna: hallo du": (
+        "12.03.24 um 18:05 - Anna: hallo du\n12.03.24 um 18:06 - Ben: hi",
+        2,
+    ),
+    "12/03/2024 à 18:05 - Anne : bonjour": (
+        "12/03/2024 à 18:05 - Anne : bonjour\n12/03/2024 à 18:06 - Paul : salut\nça va ?",
+        2,
+    ),
+    "12/3/24, 6:05 p. m. - Ana: hola": (
+        "12/3/24, 6:05 p. m. - Ana: hola\n12/3/24, 6:06 p. m. - Luis: qué tal",
+        2,
+    ),
+    "[12/3/24 18:05:11] Ana: hola": (
+        "[12/3/24 18:05:11] Ana: hola\n[12/3/24 18:06:11] Luis: adiós",
+        2,
+    ),
+    "12/03/2024 às 18:05 - Ana: oi": (
+        "12/03/2024 às 18:05 - Ana: oi\n12/03/2024 às 18:06 - Rui: tudo",
+        2,
+    ),
+    "[12-03-2024 18:05:11] Jan: hoi": (
+        "[12-03-2024 18:05:11] Jan: hoi\n[12-03-2024 18:06:11] Piet: doei",
+        2,
+    ),
+    "[12.03.2024, 18:05:11] Анна: привет": (
+        "[12.03.2024, 18:05:11] Анна: привет\n[12.03.2024, 18:06:11] Пётр: пока",
+        2,
+    ),
+    "[2024/03/12 18:05:11] 花子: おはよう": (
+        "[2024/03/12 18:05:11] 花子: おはよう\n[2024/03/12 18:06:11] 太郎: うん",
+        2,
+    ),
+    "18:05:11     anna | hi there": (
+        "18:05:11     anna | hi there\n18:06:00      ben | hello",
+        2,
+    ),
+    "18:05 < anna> hi there": (
+        "18:05 < anna> hi there\n18:06 <@ben> hello",
+        2,
+    ),
+    "18:05:11 From Anna to Everyone: hi": (
+        "18:05:11 From Anna to Everyone: hi\n18:06:11 From Ben to Everyone: hello",
+        2,
+    ),
+    "18:05:11\t From Anna : hi": (
+        "18:05:11\t From Anna : hi\n18:06:11\t From Ben : hello",
+        2,
+    ),
+    "2024-03-12 18:05:11 - From Anna: hi": (
+        "2024-03-12 18:05:11 - From Anna: hi\n2024-03-12 18:06:11 - To Anna: hello",
+        2,
+    ),
+    "[00:12.34]Hello darkness": (
+        "[00:12.34]Hello darkness\n[00:15.00]my old friend",
+        2,
+    ),
+    "0:00:01.000,0:00:04.000": (
+        "0:00:01.000,0:00:04.000\nhello there\n\n0:00:05.000,0:00:07.000\nbye now",
+        2,
+    ),
+    "午後6:05 花子 こんにちは": (
+        "午後6:05 花子 こんにちは\n午後6:06 太郎 はい",
+        2,
+    ),
+    "2024.03.12 火曜日": (
+        "2024.03.12 火曜日\n18:05 花子 こんにちは\n18:06 太郎 明日は休み",
+        3,
+    ),
+    "[Montag 18:05] Anna": (
+        "[Montag 18:05] Anna\nhallo\n[Montag 18:06] Ben\nhi",
+        2,
+    ),
+    "Anna Schmidt  [18:05]": (
+        "Anna Schmidt  [18:05]\nhallo\nBen Ott  [18:06]\nhi",
+        2,
+    ),
+    "Mar 12, 2024 6:05 PM - Anna: hi": (
+        "Mar 12, 2024 6:05 PM - Anna: hi\nMar 12, 2024 6:06 PM - Ben: hello",
+        2,
+    ),
+    "(18:05:11) anna: hi": (
+        "(18:05:11) anna: hi\n(18:06:11) ben: hello",
+        2,
+    ),
+    "\u200e12.3.2024 klo 18.05 - Anna: moi": (
+        "\u200e12.3.2024 klo 18.05 - Anna: moi\n\u200e12.3.2024 klo 18.06 - Ben: hei",
+        2,
+    ),
+}

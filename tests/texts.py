@@ -45,6 +45,20 @@ SENTENCES = [
     "\t\n",
 ]
 
+# Texts that have other letters if UTF-8 is decoded as Latin-1.
+MOJIBAKE = [
+    "Сегодня поезд опаздывает на двадцать минут.",
+    "昨日、駅で古い友達に会いました。",
+    "Der Schlüssel für die Tür liegt unter der Fußmatte.",
+    "La réunion est à dix heures, déjà confirmée.",
+    "O avião não chegou à hora, já são três horas.",
+    "¿Dónde está el niño? Mañana vendrá.",
+    "Perché è già così tardi? La città è lontana.",
+    "De coördinator is één week op vakantie in Curaçao.",
+    "Naïve façade, jalapeño and crème brûlée.",
+    "Œuvre complète : « l’été » à 12 €.",
+]
+
 # Three notes and their translations, by language.
 NOTES = {
     "en": ["The meeting is on Friday.", "The cat needs food.", "Pay the rent before the first of the month."],

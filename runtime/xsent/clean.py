@@ -17,7 +17,6 @@ _FORMAT = re.compile(FORMAT)
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _QUOTED_PRINTABLE = re.compile(r"=[89A-F][0-9A-F]|=3D|=20|=\r?\n")
-_JOINING = "und|oder|bzw|and|or|et|ou|y|o|e|en|of|и|или"
 _BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
 _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>", re.I)
 _COMMENT = re.compile("<!--.*?-->", re.S)
@@ -25,10 +24,7 @@ _ENTITY = re.compile("&#[0-9]{100,};?")  # not a character; Python rejects numbe
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
-# A word cut at the end of a line; "Ein-\nund Ausgang", "Nord-\nSüd" and "1990-\n2000" keep their hyphens.
-_BROKEN = r"[ \t]*\r?\n[ \t]*"
-_HYPHEN = re.compile(rf"(?<=[^\W\d_])[-\xad\u2010]{_BROKEN}(?=[^\W\d_])(?![A-ZÀ-ÖØ-ÞЁА-Я]|(?:{_JOINING})\b)")
-_COMPOUND = re.compile(rf"(?<=\w)[-\u2010]{_BROKEN}(?=[A-ZÀ-ÖØ-ÞЁА-Я\d])")
+_CUT = re.compile(r"(?<=\w)[-\xad\xac\u2010][ \t]*\r?\n[ \t]*(?=\w)")  # perhaps a word at the end of a line
 # The handle of an account, also of one at another server, but not "@babel/core".
 _HANDLE = re.compile(r"(?:\bRT )?(?<![\w@/.])@\w++(?:[.-]\w++)*+(?:@\w++(?:[.-]\w++)*+)?(?![\w/])[ \t]?")
 _LETTERS = re.compile(r"([^\W\d_])\1{3,}")
@@ -81,15 +77,13 @@ def clean_text(text: str) -> str:
     from xsent.greetings import strip_greetings
     from xsent.mojibake import mend
 
-    cleaned = _without_comments(_repaired(text))
+    cleaned = _rejoined(_without_comments(_repaired(text)))
     for pattern, replacement in (
         (_BLOCK_TAG, " "),
         (_TAG, ""),
         (_LINK, r"\1"),
         (_ADDRESS, ""),
         (_MARKS, ""),
-        (_HYPHEN, ""),
-        (_COMPOUND, "-"),
         (_HANDLE, ""),
         (_LETTERS, r"\1"),
         (_PUNCTUATION, r"\1"),
@@ -120,6 +114,21 @@ def _repaired(text: str) -> str:
         except UnicodeDecodeError:
             text = encoded.decode("cp1252", errors="replace")
     return _CONTROL.sub("", mend(text))
+
+
+def _rejoined(text: str) -> str:
+    """A text without the line ends within words."""
+    if not _CUT.search(text):
+        return text
+    from xsent.files.hyphens import Hyphens
+
+    hyphens = Hyphens(text)
+
+    def between(cut: re.Match[str]) -> str:
+        found = hyphens.between(text[max(0, cut.start() - 80) : cut.start() + 1], text[cut.end() : cut.end() + 80])
+        return cut[0] if found is None else found
+
+    return _CUT.sub(between, text)
 
 
 def _without_comments(text: str) -> str:

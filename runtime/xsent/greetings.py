@@ -2,6 +2,7 @@
 
 import re
 
+_LONGEST_SENT = 100  # characters of "Sent from my phone"
 _MOST_OPENINGS = 3  # "Hello Anna! Good morning,"
 
 _TITLES = (
@@ -77,6 +78,12 @@ _DEVICE = (
     "get outlook for|von meinem|diese nachricht wurde von"
 )
 _SENT = rf"(?:{_DEVICE})(?: \S{{1,30}}){{1,8}}|(?:iPhone|iPad|Android)から送信"
+_MY = "my|meinem|mon|mi|meu|mio|mijn|моего"
+_DEVICES = (
+    r"iPhone|iPad|Android|Samsung|Galaxy|Huawei|Xiaomi|Pixel|BlackBerry|Windows|Outlook|Gmail|Yahoo|Proton\w*|Thunderbird|GMX|"
+    r"Mail|Handy|Tablet|\w*phone|m[oó]vil|telem[oó]vel|celular|cellulare|mobile|portable|telefoon|mobiel|телефона|смартфона"
+)
+_SENT_LINE = re.compile(rf"(?=\S+ \S+ (?:{_MY})\b|.*\b(?:{_DEVICES})\b|.*から)(?:{_SENT})\s*", re.I)
 _SIGNED = re.compile(
     rf"(?:(?:^|(?<=[.!?…,;:)。！？、])\s*+)(?:(?:{_WISHES}|{_REGARDS})(?!\w)[,.!…]*+{_SIGNER}|{_JAPANESE_REGARDS}|{_SENT})"
     rf"|(?<=\s)(?-i:(?=[A-ZÀ-ÞЁА-Я]))(?:{_WISHES})(?!\w)[,.!…]*+{_SIGNER})[\s,.!。！]*+$",
@@ -107,6 +114,11 @@ def strip_greetings(text: str) -> str:
         if line.strip() or not signed:
             kept.append(line)
     return "\n".join(kept).strip()
+
+
+def is_sent_from(line: str) -> bool:
+    """Whether a line is only "Sent from my phone" or the like."""
+    return len(line) <= _LONGEST_SENT and bool(_SENT_LINE.fullmatch(line.strip()))
 
 
 def _is_signature(line: str) -> bool:

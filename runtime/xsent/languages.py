@@ -46,9 +46,10 @@ def language_of(text: str) -> str:
     return likeliest[0] if len(likeliest) == 1 else ""
 
 
-def is_function_word(word: str) -> bool:
+def is_function_word(word: str, *languages: str) -> bool:
     """Whether a word, in any case and with or without its accents, is a function word of one of nine languages."""
-    return word.casefold() in _languages()
+    known = _languages().get(word.casefold(), ())
+    return any(one in known for one in languages) if languages else bool(known)
 
 
 @cache

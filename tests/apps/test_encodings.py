@@ -1,13 +1,16 @@
 """Encodings of notes."""
 
+import json
 from pathlib import Path
 
 import pytest
-from commands import raises
+from commands import Runner, raises
 from reading import texts, written
+from texts import MOJIBAKE
 
-from xsent import DataError
+from xsent import DataError, SentenceEncoder
 from xsent.files.encodings import as_western, decoded
+from xsent_apps.notes.folder import Notes
 from xsent_apps.notes.read import read_passages
 from xsent_apps.notes.source import Remarks
 
@@ -128,3 +131,20 @@ def test_few_damaged_characters_of_a_declared_encoding_are_replaced() -> None:
     page = f"{JAPANESE * 20}".encode("euc_jp")
     assert decoded(page + b"\xff", "euc-jp").text == f"{JAPANESE * 20}\ufffd"
     raises(DataError, "its encoding cannot be told", decoded, "Πού είναι;".encode("cp1253"), "utf-8")
+
+
+def test_words_of_texts_in_the_wrong_encoding_are_mended(run: Runner, tmp_path: Path) -> None:
+    pytest.importorskip("sentencex")
+    broken = [text.encode().decode("latin-1") for text in MOJIBAKE]
+    for number, text in enumerate(broken):
+        written(tmp_path, f"{number}.txt", text)
+    notes, encoder = Notes(tmp_path), SentenceEncoder(clean=True)
+    notes.update(encoder)
+    for text, right in zip(broken, MOJIBAKE, strict=True):
+        (hit,) = notes.search(encoder, right, 1)
+        assert hit.text == text and hit.score > 1.1
+    written(tmp_path, "0.txt", "Something else.")
+    notes.update(encoder)  # drops the old words
+    assert run("verify", notes.index)[0] == 0
+    (line,) = run("notes", tmp_path, MOJIBAKE[1], "--json", "--clean", "-k", 1)[1].splitlines()
+    assert json.loads(line)["text"] == broken[1]  # none of its characters ends a line

@@ -9,6 +9,7 @@ from commands import raises
 from reading import read, texts, written
 
 from xsent import DataError
+from xsent.greetings import is_sent_from
 from xsent_apps.notes.read import read_passages
 from xsent_apps.notes.source import Remarks
 
@@ -262,3 +263,22 @@ def test_a_mail_that_is_saved_as_a_text_is_known_by_its_fields(head: str, encodi
 def test_a_page_that_a_browser_saved_as_a_mail_is_read(tmp_path: Path) -> None:
     saved = "From: <Saved by Blink>\nSubject: Pump\nMIME-Version: 1.0\n" + multipart("related", PAGE, PICTURE)
     assert texts(tmp_path, saved, "a.html") == ["The pump is loud."]
+
+
+SENT_FROM = [
+    *("Sent from my iPhone", "Sent from my toaster", "Sent with Proton Mail secure email.", "Get Outlook for Android"),
+    *("Gesendet von meinem Handy", "Von meinem iPhone gesendet", "Gesendet mit der GMX Mail App"),
+    "Diese Nachricht wurde von meinem Android-Mobiltelefon mit GMX Mail gesendet.",
+    *("Envoyé de mon iPhone", "Envoyé depuis mon téléphone portable", "Enviado desde mi iPhone"),
+    *("Enviado do meu iPhone", "Enviado a partir do meu telemóvel"),
+    *("Inviato da iPhone", "Inviato dal mio telefono", "Verzonden vanaf mijn iPhone"),
+    *("Verstuurd vanaf mijn mobiel", "Отправлено с iPhone", "Отправлено из мобильной Почты Mail", "iPhoneから送信"),
+]
+WRITTEN = [
+    *("Von meinem Arzt habe ich nichts gehört.", "von meinem Chef kam eine Absage", "Sent to the office on Monday"),
+    *("Enviado de Lisboa ontem à noite", "Inviato da Marco ieri sera", "Sent from the office, we think, by Anna"),
+]
+
+
+def test_lines_that_mail_programs_add_are_left_out() -> None:
+    assert [line for line in [*SENT_FROM, *WRITTEN] if is_sent_from(line)] == SENT_FROM

@@ -9,6 +9,7 @@ from structures import (
     AOZORA,
     AOZORA_SHOWN,
     BASE64,
+    CHATS,
     MARKDOWN,
     ORG,
     ORG_NAMES,
@@ -53,6 +54,49 @@ def test_texts_and_pages(tmp_path: Path) -> None:
         assert [found for found, _ in shown(tmp_path, "a.html", page)] == [text]
     subtitle = "WEBVTT\n\n00:01.000 --> 00:04.000\n<ruby>漢字<rt>かんじ</rt></ruby>です\n"
     assert shown(tmp_path, "a.vtt", subtitle) == [("漢字です", "")]
+
+
+def test_hyphens_at_the_ends_of_lines_and_within_words(tmp_path: Path) -> None:
+    note = (
+        "Do\u00adnau\u200bschiff\n=====\nDisse-\nlhe que sim. Wo\u00ad\nher? "
+        "Кто-\nнибудь при\u00adшёл из-\nза до-\nждя. Est-\nce vrai?\u00ad\n"
+    )
+    text = "Disse-lhe que sim. Woher? Кто-нибудь пришёл из-за дождя. Est-ce vrai?"
+    assert shown(tmp_path, "a.txt", note) == shown(tmp_path, "a.md", note) == [(text, "Donauschiff")]
+    page = (
+        "<h1>Do&shy;nau<wbr>schiff</h1><p>Disse-<br>lhe que sim. Wo&shy;her? "
+        "Кто-<br>нибудь при&shy;шёл из-<br>за до-<br>ждя. Est-<br>ce vrai?</p>"
+    )
+    assert shown(tmp_path, "a.html", page) == [(text, "Donauschiff")]
+
+
+@pytest.mark.parametrize("kind", CHATS)
+def test_every_message_of_a_chat_is_a_sentence(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("sentencex")
+    chat, messages = CHATS[kind]
+    found = shown(tmp_path, "a.txt", chat)
+    assert all(len(text) <= 200 for text, _ in found)
+    if "prose" in kind:
+        assert [text for text, _ in found] == [" ".join(chat.split())]
+    else:
+        assert sum(len(sentences_of(text)) for text, _ in found) == messages
+        assert "\u200e" not in "".join(text for text, _ in found)
+
+
+def test_messages_are_whole_and_long_ones_are_cut(tmp_path: Path) -> None:
+    pytest.importorskip("sentencex")
+    long = "This is a sentence. " * 30
+    chat = f"[12.03.24, 18:05] Anna: Hi. Look:\n[12.03.24, 18:06] Ben: Yes.\nGood.\n[12.03.24, 18:07] Anna: {long}\n"
+    (first, _), *rest = shown(tmp_path, "a.md", chat)
+    assert first == "[12.03.24, 18:05] Anna: Hi. Look:\n[12.03.24, 18:06] Ben: Yes. Good."
+    assert sentences_of(first) == first.split("\n") and len(rest) == 2
+    assert sentences_of(rest[0][0])[0] == "[12.03.24, 18:07] Anna: This is a sentence."
+
+
+@pytest.mark.parametrize("head", ["1\n", "WEBVTT\n\n", "\ufeff1\n", "WEBVTT\nKind: captions\nLanguage: de\n\n"])
+def test_subtitles_that_are_saved_as_text(head: str, tmp_path: Path) -> None:
+    cues = "00:00:01,000 --> 00:00:04,000\n<i>Guten Tag</i>\n\n2\n00:00:05,000 --> 00:00:06,000\nund Willkommen\n"
+    assert shown(tmp_path, "a.txt", head + cues) == [("Guten Tag und Willkommen", "")]
 
 
 def test_data_is_no_passage_and_long_words_are(tmp_path: Path) -> None:

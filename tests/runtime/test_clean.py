@@ -1,14 +1,16 @@
 """Noise that is taken off before a text is encoded."""
 
 import random
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import Runner, assert_refused
 from noises import KINDS
+from texts import MOJIBAKE
 
-from xsent import SentenceEncoder, UnknownTextWarning
+from xsent import SearchIndex, SentenceEncoder, UnknownTextWarning, build_index
 from xsent.clean import clean_text
 from xsent.mojibake import mend
 
@@ -157,8 +159,93 @@ def test_what_is_below_a_signature_stays() -> None:
     assert clean_text(f"Thanks\n{TEXT}") == TEXT
 
 
+HYPHENATED = """
+    US-amerikanisch | sud-africain | norte-americano | Disse-lhe | fazê-lo | Кто-нибудь | из-за | по-русски | est-ce
+    | peut-être | rendez-vous | dit-il | well-known | E-Mail | Nord-Süd | Zuid-Holland | teórico-práctico | Ela
+    sentou-se | Ela deu-me | não chama-se | uma casa, trata-se | dar-lhe-ia | dar-lhe-ei | segunda-feira |
+    guarda-chuva | bem-vindo | c'est-à-dire | a-t-il | avez-vous | allez-y | celui-ci | là-bas | au-delà |
+    grand-mère | vingt-deux | week-end | quelques-uns | demi-heure | state-of-the-art | mother-in-law | self-help |
+    e-mail | T-shirt | twenty-one | user-friendly | long-term | up-to-date | Anglo-Saxon | anglo-americano |
+    franco-allemand | ex-presidente | ex-wife | vice-presidente | político-económico | deutsch-französisch |
+    deutsch-französische | nicht-öffentlich | niet-roker | auto-ongeluk | zee-egel | кое-что | по-моему | во-первых
+    | какой-то | как-то | где-нибудь | когда-либо | всё-таки | скажи-ка | чуть-чуть | онлайн-курс | юго-западный |
+    премьер-министр | из-под | прямо-таки | puis-je | donne-moi | ce jour-là | après-midi | arc-en-ciel | vis-à-vis
+    | qu'est-ce | sous-titres | nord-ouest | open-source | first-class | Jean-Paul | U-Bahn | x-beliebig |
+    côte-à-côte | recém-chegado | terça-feira | uma vez, lembrou-se | ele queixava-se | ela perdeu-se | não
+    esqueça-se | ele quer vendê-la
+"""
+# With a hyphen where they are cut.
+CUT = """
+    termi-nation | Woh-nung | Bal-kon | Hau-se | heu-te | nach Wei-se | vil-la | del-la | quel-lo | fos-se | par-te
+    | no-me | pla-ce | Fran-ce | мес-то | э-то | прос-то | ошиб-ка | девоч-ка | тех-ника | по-тому | по-этому |
+    по-чему | по-иски | во-енных | мини-стр | ce-lui | ce-ci | voi-là | mer-ci | self-ish | well-ness | all-ow |
+    high-est | part-ner | non-na | ex-ample | euro-pa | huis-je | meis-je | franco-fono | psico-lógico | deta-lhe |
+    esco-lhe | uma cla-sse | uma ba-se | uma fra-se | não es-se | uma par-te | não qua-se | muito con-forme | não
+    dis-se | foi a no-ite | uma sor-te | uma nor-te | não fos-se | ele tives-se | muito ver-de | uma ja-nela | uma
+    mu-lher | traba-lho | сло-во | рабо-та | кни-га | руч-ка | vernich-tung | tech-nische | men-schlich | Rus-sisch
+    | be-ëindigen | co-operation | micro-scope | cor-related | un-friendly | under-based | sou-ci | alco-ol | val-le
+    | bel-le | bou-tique | mai-son | vir-tu | regi-me | com-panion | сегод-ня | по-лучить | из-вестно | ка-кой |
+    ника-кой | ще-нок | dan-ke | Spa-ziergang | ver-stehen | contro-llo | speran-za | muitas ve-zes | uma
+    profes-sora | ação ime-diata | révé-la | thresh-old | d'a-bord | pré-sent | pró-ximo | ex-press
+"""
+
+
+@pytest.mark.parametrize("words", [pytest.param(HYPHENATED, id="hyphenated"), pytest.param(CUT, id="cut")])
+def test_a_hyphen_that_belongs_to_a_word_stays(words: str) -> None:
+    wrong = []
+    for word in " ".join(words.split()).split(" | "):
+        for place, sign in enumerate(word):
+            if sign == "-" and clean_text(f"{word[: place + 1]}\n{word[place + 1 :]} x") != (
+                f"{word} x" if words is HYPHENATED else f"{word.replace('-', '')} x"
+            ):
+                wrong.append((word, place))
+    assert not wrong
+
+
+# Lines end where the bars are, with a hyphen.
+LINES = [
+    "Ela não quis dizer-|lhe a verdade.",
+    "Não consegui encontrá-|lo ontem.",
+    "As crianças divertem-|se muito na praia.",
+    "O gover|no anunciou novas medi|das.",
+    "Это был какой-|то странный человек, он жил где-|то рядом.",
+    "Всё-|таки он при|шёл, хотя и по|здно.",
+    "Говорите, пожа|луйста, по-|немецки.",
+    "Во-|вторых, это нево|зможно.",
+    "Qu'a-|t-il dit ? Y a-|t-il du pain ?",
+    "Viendrez-|vous demain ? Celles-|ci sont belles.",
+    "Nous avons pris rendez-|vous pour mercre|di.",
+    "Il travaille là-|bas depuis long|temps.",
+    "a long-|term plan for twenty-|five people, self-|made and out|side",
+    "She's a well-|known au|thor of e-|books.",
+    "Die deutsch-|französische Freund|schaft und die CO2-|neutrale Wirt|schaft",
+    "Er fährt mit der S-|Bahn nach Baden-|Württemberg und zurück zur Ar|beit.",
+    "Il presidente italo-|americano ha parla|to della non|na.",
+    "La situación socio|económica y político-|social del pa|ís.",
+    "De ex-|premier woont in Noord-|Brabant met zijn ge|zin.",
+    "De Oost-|Vlaamse auto|industrie groeit snel|ler.",
+]
+
+
+@pytest.mark.parametrize("marked", LINES)
+def test_lines_of_a_text_that_have_both_kinds_of_hyphens(marked: str) -> None:
+    cut = marked.replace("-|", "|").replace("|", "-\n")
+    assert clean_text(cut) == marked.replace("|", "")
+
+
+def test_the_text_itself_tells_which_words_have_hyphens() -> None:
+    assert clean_text("The co-op and the co-\nop, a coop-\nerative, cooperative.").endswith(
+        "the co-op, a cooperative, cooperative."
+    )
+    assert clean_text("Das Hau-\nse, est-\nce que. Un estce.") == "Das Hause, estce que. Un estce."
+
+
 def test_words_cut_at_line_ends() -> None:
     assert clean_text("Aus-\ngangstür, Nord-\nSüd-Fenster, 1990-\r\n2000") == "Ausgangstür, Nord-Süd-Fenster, 1990-2000"
+    assert clean_text("De in-\nen uitgang van een huis") == "De in-\nen uitgang van een huis"
+    assert clean_text("Die Frau-\nen, there-\nof, superi-\nor, pre-\nor post-war") == (
+        "Die Frauen, thereof, superior, pre-\nor post-war"
+    )
     assert clean_text("Ein-\nund Aus\u00ad\ngang, Bal\u2010\nkon") == "Ein-\nund Ausgang, Balkon"
 
 
@@ -171,6 +258,16 @@ def test_an_index_remembers_that_its_texts_are_clean(run: Runner, tmp_path: Path
         assert run("index", text, index, "--add", *{first} - {"--force"})[0] == 0
         out = run("search", index, f"<b>{TEXT}</b>", "--no-words", "-k", 1)[1]
         assert out.startswith("1.0000\t1\t> > <p>") == (first == "--clean")
+
+
+def test_words_and_vectors_are_those_of_the_mended_text(tmp_path: Path) -> None:
+    broken = [text.encode().decode("latin-1") for text in MOJIBAKE]
+    encoder = SentenceEncoder(clean=True)
+    build_index(tmp_path / "index", broken, encoder)
+    with closing(SearchIndex(tmp_path / "index")) as index:
+        index.verify()
+        for text, (hit,) in zip(broken, index.search(encoder, MOJIBAKE, 1), strict=True):
+            assert hit.text == text and hit.score > 1.1
 
 
 def test_a_clean_encoder_and_the_option(run: Runner, tmp_path: Path) -> None:

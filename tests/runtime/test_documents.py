@@ -79,6 +79,96 @@ def test_texts_of_an_unknown_language_end_where_all_rules_agree() -> None:
     assert split_sentences(long, *rules) == [f"Am {number}. Mai kam Dr. Weiß." for number in range(1, 400)]
 
 
+# With a bar at each end of a sentence.
+ENDS = [
+    "Ich rufe dich an. |Danach gehe ich.",
+    "Komm mit rein. |Dann hab ich dir. |Das bleibt.",
+    "Aperto fino alle 18 ore. |Poi chiudiamo.",
+    "Guarda il mare e la mar. |Poi vieni.",
+    "Vamos a ver el mar. |Luego comemos.",
+    "No. |Gracias por todo.",
+    "No me digas que no. |Vamos a entrar.",
+    "C'est la vie. |On continue demain.",
+    "Il y a cent ans et un an. |Puis rien.",
+    "Они ушли, т. е. Иван остался дома. |Потом пришли гости.",
+    "Купи хлеб, молоко и т. д. и не забудь сыр. |Потом иди домой.",
+    "Мы опоздали, т. к. был дождь. |Потом поехали.",
+    "Библиотека им. Ленина закрыта, см. рис. 5. |Приходите завтра.",
+    "Он сказал: «Иди!» — и ушёл. |Она осталась.",
+    "「もう帰る。」と言った。|次の日、来た。",
+    "彼は「はい。そうです。」と答えた。|それから帰った。",
+    "『雪国。』という本を読んだ。|2020年に買った。|とても良い。",
+    "会議は明日です。|3時に来てください。",
+    "M. Dupont et Mme Martin sont venus. |Mlle. Claire aussi.",
+    "Wir zahlen 5 Euro inkl. MwSt. im Monat. |Danach mehr.",
+    "Der Weg ist 5 km. |Danach kommt das Dorf.",
+    "She left two days ago. |Then he called.",
+    "We bought post and art. |Both are fine.",
+    "Dhr. Jansen en mevr. De Vries komen. |Daarna eten we.",
+    "Dat is de kans. |Daarna gaan we op. |Einde.",
+    "O Sr. Silva e a Exma. Senhora chegaram. |Depois saíram.",
+    "Vimos o mar. |Depois fomos ver. |Fim.",
+    "Il sig. Rossi e il dott. Bianchi sono qui. |Poi vanno via.",
+    "Am 3. Mai kam Dr. Weiß, z. B. mit Prof. Ott. |Danach war Ruhe.",
+    "Mr. Smith and Mrs. Jones live in the U.S. and work. |They left.",
+    "OK. |Dann bis morgen.",
+    "Das sind Veränderungen. |1956 ging er fort.",
+    "Really? |5 people came. |Wow! |10 more.",
+    "Vgl. Abb. 3 und Nr. 5 bzw. Kap. 2. |Ende.",
+    "Mach bitte das Fenster zu. |Es zieht. |Wir sind um 8 Uhr da. |Bis dann.",
+    "Das kostet ca. 5 Euro, d. h. fast nichts. |Ich nehme es mit.",
+    "Was hast du vor? |„Ich gehe heim.“ |Sie nickte.",
+    "Der 1. FC Köln gewann am 12. Dezember. |Danach feierten alle.",
+    "I saw Mr. and Mrs. Brown at 5 p.m. in St. Louis. |It was fun.",
+    "I asked him to come in. |He said no. |Then he left with me. |The end.",
+    "See Fig. 3 and Sec. 4, i.e. the results. |They are good.",
+    "Je ne sais pas qui c'est. |Va. |Il y en a. |Merci.",
+    "Rendez-vous av. de la République, n° 5. |Apportez vos papiers.",
+    "Elle a dit : « Je viens. » |Puis elle est partie.",
+    "Non so se c'è. |Ci vediamo tra due ore. |Porta la tua.",
+    "L'ing. Verdi e la dott.ssa Neri arrivano alle 9. |Non fare tardi.",
+    "Está en la Av. Libertador, núm. 25. |Llámame.",
+    "El Dr. García y la Sra. López no están. |Vuelva mañana.",
+    "O que é isso para. |Eu não sei. |Ele vem com a gente. |Fica aí.",
+    "A Dra. Ana mora na R. das Flores, n.º 10. |Ligue antes.",
+    "Ik ga mee. |Hij is er al. |Dat is van u. |Neem de bus.",
+    "Het kost bijv. 10 euro p.p. excl. btw. |Dat is veel.",
+    "Он родился в 1990 г. в г. Москве. |Потом переехал в Киев.",
+    "На ул. Пушкина, д. 5, кв. 7 живёт А. С. Иванов. |Он врач.",
+    "Там было много людей и др. животных. |Мы ушли в 5 ч. утра.",
+    "Зачем ты это сделал?! |Не знаю...  |Так вышло.",
+    "明日は雨です。|でも、行きます！|本当？",
+    "『坊っちゃん』を読みました。|面白かったです（笑）。|3回目です。",
+    "Sie kommt gleich mit. |Warte auf dich. |Ruf sie an. |Es ist bald.",
+    "We met Lt. Col. Jones and Gov. Smith. |They said no. |It was late.",
+    "It weighs 5 kg. |We need it for Art. |See p. 5.",
+    "Give it to me. |I may. |You can. |Let us in.",
+    "Il est parti avec nous. |On va bien. |Tu en as un. |Tant mieux.",
+    "Mme. Dubois et Me Leroy, 12 bd. Voltaire, sont là. |Entrez.",
+    "Vado con te. |Lui non sta. |Dimmi di no. |È mio.",
+    "Vedi pag. 5 e cap. 3, ecc. per i dettagli. |Grazie.",
+    "Es para mí. |No sé de qué. |Voy con él. |No bien.",
+    "Los EE. UU. y la UE firmaron. |Es un gran paso.",
+    "Eu vou com ela. |Ele não nos. |Isso é para. |Não.",
+    "Hij wil dat niet. |Kan het mee. |Zij gaat op. |De man lacht.",
+    "Mevr. Jansen woont in Den Haag, Lange Voorhout 5. |Zij is arts.",
+    "Я пойду с ним. |Она дома. |Это для нас. |Дай мне их.",
+    "В 5 ч. 30 мин. утра, т. е. очень рано, он встал. |Было темно.",
+    "Акад. Павлов и проф. Петров (см. гл. 3) спорили. |Все молчали.",
+    "東京駅に着いた。|電車は8時に出る。|急いで！",
+    "「もう遅い」と母が言った。|私は寝た。",
+    "Er wohnt in der Hauptstr. 5 in Köln. |Sie auch.",
+    "We read Smith et al. Published in 2020.",
+]
+
+
+@pytest.mark.parametrize("marked", ENDS)
+def test_words_that_look_like_abbreviations_and_abbreviations(marked: str) -> None:
+    pytest.importorskip("sentencex")
+    expected = [sentence.strip() for sentence in marked.split("|")]
+    assert split_sentences(marked.replace("|", ""), "en", "de", "es", "fr", "ru") == expected
+
+
 def _ends(text: str, *languages: str) -> list[str]:
     """The text up to each end of a sentence, without spaces."""
     return list(accumulate("".join(sentence.split()) for sentence in split_sentences(text, *languages)))

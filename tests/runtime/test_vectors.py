@@ -322,6 +322,12 @@ def test_other_input_and_options_are_refused(
         (["--model", builtin_path()], "its fingerprint is "),
     ):
         assert_refused(run(*interrupted, "--resume", *options), message)
+    for texts in (f"{before}Anna 13\n", before.partition("\n")[2]):  # the input has grown, or shrunk
+        file.write_text(texts)
+        message = (
+            f"complete, with 13 vectors, but the input has {len(texts.splitlines())} texts now; encode all of them"
+        )
+        assert_refused(run(*interrupted, "--resume"), message)
     assert path.read_bytes() == content
     path.with_name("a.npy.json").unlink()
     assert_refused(run(*interrupted, "--resume"), "missing; it names the model")

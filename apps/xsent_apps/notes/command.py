@@ -1,5 +1,6 @@
 """`xsent notes`: the files of a folder, indexed, and searched by meaning and by words."""
 
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -29,6 +30,8 @@ _JSON_COLUMNS = {
     "close": bool,
 }
 _NAMED = 8  # most skipped files, or kinds of them, to list
+_CONTROL = re.compile(r"[\x80-\x9f]")  # of terminals; passages have no others
+_INDENT = 6 * " "
 _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
 _PLAIN = "\x1b[0m"
@@ -170,8 +173,9 @@ def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool)
         return
     for hit, sentence in zip(hits, best, strict=True):
         where = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
-        text = hit.text.replace(sentence, f"{_BOLD}{sentence}{_PLAIN}", 1)
-        typer.echo(f"{hit.score:.2f}  {_DIM}{where}  {headings_of(hit.context)}{_PLAIN}\n      {text}")
+        text = hit.text.replace(sentence, f"{_BOLD}{sentence}{_PLAIN}", 1).replace("\n", f"\n{_INDENT}")
+        text = _CONTROL.sub(" ", text)
+        typer.echo(f"{hit.score:.2f}  {_DIM}{where}  {headings_of(hit.context)}{_PLAIN}\n{_INDENT}{text}")
 
 
 def _nearest_sentence(text: str, vector: ArrayLike, encoder: SentenceEncoder) -> str:

@@ -32,10 +32,6 @@ _WRITTEN_BY_PROGRAMS = frozenset(
 _ENCODED = r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([bBqQ])\?([^?]*)\?="  # charset, encoding and text of a word
 _ENCODED_WORD = re.compile(_ENCODED)
 _ENCODED_WORDS = re.compile(rf"(?:{_ENCODED}\s*(?==\?))*{_ENCODED}")
-_SENT_FROM = re.compile(
-    r"(Sent from my|Von meinem|Gesendet von m|Envoyé de mon|Enviado d|Inviato da|Ver(zonden|stuurd) v|Отправлено с )"
-    r".{0,40}$"
-)
 _PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of a reply's subject
 _FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
 # Header line of the mail below a reply, as in Outlook.
@@ -360,12 +356,14 @@ def _without_head(lines: list[tuple[int, str]], subject: str) -> list[tuple[int,
 
 def _own(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """The lines that the sender wrote; none in a mail that only quotes."""
+    from xsent.greetings import is_sent_from  # here: only mails need its patterns, which take 50 ms to compile
+
     own = list[tuple[int, str]]()
     written = list[tuple[int, bool]]()  # positions of non-empty lines, and whether they announce a quotation
     for number, line in lines:
         if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
             break
-        if _SENT_FROM.match(line):
+        if is_sent_from(line):
             continue
         if line.startswith(">"):
             if written and written[-1][1]:

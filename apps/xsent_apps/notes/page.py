@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from html.parser import HTMLParser
 
-from xsent_apps.notes.hyphens import HYPHENS, Hyphens
+from xsent.files.hyphens import HYPHENS, Hyphens
 from xsent_apps.notes.source import Source
 
 _INLINE_TAGS = frozenset(

@@ -6,7 +6,8 @@ from itertools import chain, groupby, pairwise, zip_longest
 from typing import Literal, NamedTuple
 
 from xsent import split_sentences
-from xsent_apps.notes.hyphens import Hyphens
+from xsent.files.hyphens import Hyphens
+from xsent_apps.notes.chat import begins_message
 
 Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 
@@ -17,8 +18,12 @@ CONTEXT_LENGTH = 1000  # characters; every passage has its context, so a long on
 ABOVE = " › "  # between the parts of a context
 
 _RULES = ("en", "de", "es", "fr", "ru")  # a sentence ends where the rules of all these languages agree
-# Control characters for terminals, and lone surrogates.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# Control characters for terminals, and lone surrogates. Those from 80 to 9F are also pieces of letters, in a text that
+# was decoded with the wrong encoding; `--clean` mends it.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_UNSEEN = dict.fromkeys(
+    map(ord, "\u00ad\u200b\u200e\u202a\u202c\u2060\ufeff")
+)  # where a word may be cut at the end of a line, or not
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
@@ -46,7 +51,7 @@ class Passage(NamedTuple):
     """A piece of a file that a search returns as a whole."""
 
     line: int  # first line, or page
-    text: str
+    text: str  # one line, or a line for each message of a chat
     context: str  # its topic: names of the file, headings and lead-in above it
 
 
@@ -69,7 +74,7 @@ class _Outline:
         names = list[str]()
         length = 0
         for name in filter(None, about):
-            names.append(_shortened(_CONTROL.sub(" ", name), NAME_LENGTH))
+            names.append(_shortened(_CONTROL.sub(" ", name).translate(_UNSEEN), NAME_LENGTH))
             length += len(names[-1])
             if length > CONTEXT_LENGTH:
                 break
@@ -82,14 +87,14 @@ class _Outline:
     def enter(self, level: int, text: str) -> None:
         """Replace the headings of this level and below by a new one."""
         self._headings = {upper: heading for upper, heading in self._headings.items() if upper < level}
-        self._headings[level] = _shortened(text, NAME_LENGTH)
+        self._headings[level] = _shortened(text.translate(_UNSEEN), NAME_LENGTH)
         self._lead = ""
         self._context = None
 
     def lead(self, text: str) -> None:
         """Set the lead-in below the headings; an empty text removes it."""
         if text != self._lead:
-            self._lead = text
+            self._lead = text.translate(_UNSEEN)
             self._context = None
 
     @property
@@ -113,7 +118,7 @@ def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
     hyphens = Hyphens("\n".join(line for _, line in lines))
     for (context, _), group in groupby(_placed(lines, _Outline(about)), key=lambda place: place[:2]):
         for joined in _joined((block for _, _, block in group), hyphens):
-            yield from (Passage(line, text, context) for line, text in _cut(joined))
+            yield from (Passage(line, text.translate(_UNSEEN), context) for line, text in _cut(joined))
 
 
 def _placed(lines: Lines, outline: _Outline) -> Iterator[tuple[str, int, _Block]]:
@@ -159,8 +164,16 @@ def headings_of(context: str) -> str:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a text in an unknown language; one of over 4,000 characters, such as base64, is cut."""
-    return split_sentences(text, *_RULES)
+    """The sentences of a text in an unknown language, and the short messages of a chat.
+
+    A sentence of over 4,000 characters, such as base64, is cut.
+    """
+    messages = text.split("\n")
+    is_short = [len(messages) > 1 and len(message) <= JOINED_LENGTH for message in messages]
+    sentences = (
+        [one] if whole else split_sentences(one, *_RULES) for one, whole in zip(messages, is_short, strict=True)
+    )
+    return [*chain.from_iterable(sentences)]
 
 
 def _leads(block: _Block, follower: _Block | None) -> bool:
@@ -172,6 +185,7 @@ def _leads(block: _Block, follower: _Block | None) -> bool:
         and block.kind in ("text", "item")
         and text.endswith((":", "："))
         and len(text) <= _LEAD_LENGTH
+        and not begins_message(block.lines[0][1])
     )
 
 
@@ -206,7 +220,8 @@ def _cut(lines: Lines) -> Iterator[tuple[int, str]]:
                 yield first, passage
                 passage = ""
             first = first if passage else number
-            passage = f"{passage} {sentence.strip()}".strip()
+            between = "\n" if sentence is line and begins_message(line) else " "
+            passage = f"{passage}{between}{sentence.strip()}".strip()
     if _LETTER.search(passage):
         yield first, passage
 
@@ -222,6 +237,7 @@ def _blocks(lines: Lines) -> Iterator[_Block]:
                 block = _Block("text", 0, [])
             continue
         continues = mark == block.kind in ("text", "code") or (mark, block.kind) == ("text", "item")
+        continues = continues and not (mark == "text" and begins_message(line))
         if block.lines and not continues:
             yield block
             block = _Block("text", 0, [])

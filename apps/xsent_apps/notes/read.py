@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from xsent import DataError
 from xsent.errors import MissingExtraError, in_one_line, require_extra
 from xsent.files.encodings import declared_encoding, decoded
+from xsent.files.hyphens import Hyphens
 from xsent_apps.notes.data import without_data
 from xsent_apps.notes.front_matter import split_front_matter
 from xsent_apps.notes.furigana import without_furigana, without_ruby_tags
-from xsent_apps.notes.hyphens import Hyphens
 from xsent_apps.notes.mail import is_mail, read_mail, read_mbox
 from xsent_apps.notes.markdown import read_markdown
 from xsent_apps.notes.org import read_org
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
+_CUES = re.compile(r"\s*(?:WEBVTT\b[^\n]*\n[^>]{0,500}?|\d+\s*\n\s*)[\d:]+[.,]\d+\s+-->")  # subtitles begin with one
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
 _BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a character of a symbol font
 _DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of the dots that lead to a page number
@@ -110,10 +111,12 @@ def _decoded(content: bytes) -> str:
 
 
 def _read_text(content: bytes) -> Source:
-    """A mail, or lines with their numbers; front matter is the context of the file."""
+    """A mail, subtitles, or lines with their numbers; front matter is the context of the file."""
     if is_mail(content):
         return read_mail(content)
-    about, text, first = split_front_matter(_decoded(content))
+    if _CUES.match(text := _decoded(content)):
+        return _read_subtitles(content)
+    about, text, first = split_front_matter(text)
     return Source(enumerate(without_furigana(text).split("\n"), first), about)
 
 

@@ -90,7 +90,7 @@ def _encode_rows(
     dim = settings["truncate_dim"] or encoder.dim
     fingerprint = encoder.fingerprint_of(settings["space"])
     note = VectorMeta(fingerprint, dim, settings["precision"], settings["normalize_embeddings"])
-    if resume and output is not None and is_complete(output, note):
+    if resume and output is not None and is_complete(output, note, known_total(source)):
         warnings.warn(f"{output}: already complete; there is nothing to resume", stacklevel=1)
         return
     state = file_state(source.path)

@@ -17,7 +17,7 @@ Columns = Mapping[str, type]  # names, and types of the values: str, int or floa
 _ENDINGS = (".tsv", ".jsonl")
 _SCREEN = 100  # rows aligned at once in a table, so that memory does not grow
 _WIDEST = 40  # characters that a column of texts is padded to in a table
-_BREAKS = re.compile(r"\s*\n\s*|\t")
+_BREAKS = re.compile(r"\s*\n\s*|[\t\x85]")  # \x85 ends a line, too
 
 
 def asks_json(path: Path | None, as_json: bool) -> bool:

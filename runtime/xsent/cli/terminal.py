@@ -20,6 +20,9 @@ INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 
 _LONG = 1000  # characters shown of the beginning of a long error, and of its end
 
+# Ends of lines for some programs, and control characters of terminals.
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
+
 
 def main(module: str = "xsent.cli.main") -> None:
     """Import the module of a command line and run its `main`; errors, Ctrl-C and warnings are one line each."""
@@ -107,8 +110,8 @@ def print_json(content: object) -> None:
 
 
 def to_json_line(content: object) -> str:
-    """JSON on one line, without its end."""
-    return json.dumps(content, ensure_ascii=False)
+    """JSON on one line, without its end; what others take for the end of a line is escaped."""
+    return json.dumps(content, ensure_ascii=False).translate(_ESCAPED)
 
 
 def format_facts(facts: Mapping[str, object]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from xsent.errors import require_extra
+from xsent.languages import is_function_word, language_of
 
 TextOrSentences = str | Sequence[str]  # of one document
 
@@ -21,12 +22,34 @@ _ORDINAL = re.compile(
 )
 _TITLE = re.compile(r"\.-\w{1,6}\.\s$")  # as in "Dipl.-Ing. Weber"
 _LONGEST_BEFORE = 20  # characters of these
+_CONTINUED = re.compile(r"[^\w\n]{0,20}([^\W\d_])")  # by a small letter, also after a dash or a bracket
+
+# The rules take words for abbreviations: "ore" is Oregon, "an" is the year in Spanish, "mich" is Michigan.
+_UPPER = "[A-ZÀ-ÖØ-ÞЁА-Я]"
+_WORD = re.compile(rf"(?<![\w.])(?<!\bet )([^\W\d_]{{2,}}+|[auyè])(?=[.]\s+\W?(?![IVXLC]{{2,}}\b){_UPPER})")
+_WORDS = frozenset(
+    "ago ala alta an arc art auto ave btw cm com dak extra fil ida ill kans ken kg km mar mini miss mm ok ore pen post "
+    "sens sing sto ver vie".split()
+)
+_TITLES = frozenset("mr mrs ms dr st sr".split())  # function words before a name, which end no sentence
+# Some more abbreviations.
+_ABBREVIATION = re.compile(
+    r"(?<![\w.])(?:т\.\s?[ек]|им|рис|табл|гл|ред|изд|напр|сост|inkl|exkl|zzgl|abzgl|bspw|insb|geb|fr|hr|frl|hrsg|ing|bd|approx|"
+    r"mlle|mgr|dott(?:\.ssa)?|avv|sigg|geom|egr|spett|dhr|mevr|mw|drs|bijv|resp|incl|excl|o\.\s?a|m\.b\.t|"
+    r"i\.v\.m|m\.a\.w|exm[oa]|excm[oa]|ilm[oa]|srta|profa|dña)\.(?=\s)",
+    re.IGNORECASE,
+)
+# A sentence may begin with a digit: at once in Japanese, and after a word that is too long for an abbreviation.
+_DIGIT = re.compile(r"(?<=[。！？])[0-9a-z]|(?<=[^\W\d_]{7}\.\s)(?<!str\.\s)\d|(?<=[!?]\s)\d")
+_SAID = re.compile("[。！？](?=[」』](?:[とをがは、。]|って|など|という))")  # the sentence continues after the quote
+_QUOTES = str.maketrans("『』", "「」")
 
 
 def split_sentences(text: str, *languages: str) -> list[str]:
     """Split a text into sentences; they are stripped, and empty ones are dropped.
 
     A line break ends a sentence only if a blank line follows. A sentence of more than 4,000 characters is cut.
+    Words that only look like an abbreviation of some language end one: "Ich rufe dich an. Danach".
 
     Args:
         text: The text.
@@ -42,7 +65,8 @@ def split_sentences(text: str, *languages: str) -> list[str]:
 
     def ends(window: str) -> list[int]:
         # sentencex drops no characters, not even spaces
-        every = [set(accumulate(map(len, segment(language, window)))) for language in languages or ("en",)]
+        plain = _plain(window, languages[0] if len(languages) == 1 else language_of(window))
+        every = [set(accumulate(map(len, segment(language, plain)))) for language in languages or ("en",)]
         found = sorted(set.intersection(*every))
         return [end for end in found if end == len(window) or not _is_within(window, end, languages)]
 
@@ -59,12 +83,29 @@ def split_sentences(text: str, *languages: str) -> list[str]:
     return _stripped(pieces())
 
 
+def _plain(text: str, language: str) -> str:
+    """A text of equal length without what the rules take for something else; a language makes words known."""
+
+    def is_word(word: str) -> bool:
+        return word in _WORDS or (is_function_word(word, language) and word not in _TITLES)
+
+    text = _ABBREVIATION.sub(lambda found: found[0].replace(".", ","), text)
+    text = _WORD.sub(lambda found: "ъ" * len(found[0]) if is_word(found[0].casefold()) else found[0], text)
+    return _DIGIT.sub("A", _SAID.sub("、", text)).translate(_QUOTES)
+
+
 def _is_within(text: str, place: int, languages: Sequence[str]) -> bool:
-    """Whether a supposed end is within a sentence: within or after "Dipl.-Ing.", or after a number that begins it."""
+    """Whether a supposed end is within a sentence.
+
+    It is within or after "Dipl.-Ing.", after a number that begins the sentence, or before a small letter.
+    """
     before = text[max(0, place - _LONGEST_BEFORE) : place]
     is_ordinal = "de" in languages and _ORDINAL.search(before)
     is_item = place == len(before) and _NUMBER.fullmatch(before)
-    return text[place] == "-" or bool(is_ordinal or is_item or _TITLE.search(before))
+    after = _CONTINUED.match(text, place)
+    is_small = after and after[1].islower() and before[-1:] not in "\n。！？"
+    is_continued = is_small and (len(languages) > 1 or text[place] in "—–")  # the rules of some languages allow it
+    return text[place] == "-" or bool(is_ordinal or is_item or is_continued or _TITLE.search(before))
 
 
 def sentences_of(document: TextOrSentences, language: str) -> list[str]:

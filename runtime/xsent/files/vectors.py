@@ -6,7 +6,7 @@ job can be resumed.
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -217,19 +217,26 @@ def vector_file(
                 journal.unlink(missing_ok=True)  # last: it holds the lock
 
 
-def is_complete(path: Path, note: VectorMeta) -> bool:
+def is_complete(path: Path, note: VectorMeta, count: Callable[[], int | None] = lambda: None) -> bool:
     """Whether a job has nothing to resume: its file is there, and no interrupted one was to replace it.
 
-    Raises DataError if the file has other vectors than this job would write.
+    Raises DataError if the file has other vectors than this job would write, or not one for each of the texts that
+    `count` counts, if it can.
     """
     part, journal = _unfinished(path)
     if not path.exists() or (part.exists() and _last_milestone(journal).replaces):
         return False
-    if (found := open_vectors(path).note) != note:
+    vectors = open_vectors(path)
+    if (found := vectors.note) != note:
         other = next(name for name, value in asdict(note).items() if getattr(found, name) != value)
         raise DataError(
             f"{path}: complete, but of another job: its {other} is {getattr(found, other)}, not "
             f"{getattr(note, other)}; use the same, or start over with --force"
+        )
+    if (texts := count()) is not None and texts != len(vectors.rows):
+        raise DataError(
+            f"{path}: complete, with {len(vectors.rows):,} vectors, but the input has {texts:,} texts now; encode all "
+            "of them with --force"
         )
     return True
 

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from xsent.clean import clean_text
 from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import open_to_write, permissions_within, refuse_links
 from xsent.fingerprint import same_space, split_depth
@@ -30,6 +31,7 @@ _DATABASE = "passages-*.db"  # a new name for each index, or SQLite would replay
 _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last one is from version 5
 
 VERSION = 8
+CLEAN = 2  # `IndexState.clean` of an index of cleaned texts; 1 is that of indexes whose words were not cleaned
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class IndexState:
     lines: int = 0  #: lines read, including empty ones; 0 in an index of documents
     rows: int = 0  #: passages, or windows of lines, with a vector, including those of removed documents
     start: int = 0  #: lines before an incomplete addition; otherwise all lines
-    clean: int = 0  #: 1 if texts were cleaned before they were encoded, see `xsent.clean.clean_text`
+    #: not 0 if texts were cleaned before they were encoded, see `xsent.clean.clean_text`; 2 if their words were, too
+    clean: int = 0
 
     @property
     def unfinished(self) -> bool:
@@ -85,15 +88,22 @@ class Passage(NamedTuple):
         return cls(source, line, text, context, id, hashlib.blake2b(content, digest_size=16).digest())
 
 
-def passage_keys(source: str, context: str, text: str) -> str:
+def text_to_encode(context: str, text: str) -> str:
+    """A passage preceded by its context: found more often than by the mean of two vectors."""
+    return f"{context}: {text}" if context and text.strip() else text
+
+
+def passage_keys(source: str, context: str, text: str, *, clean: bool = False) -> str:
     """The keys of the words that a passage is found by: of its text, its context and the folders of its source.
 
     The folders of an absolute path do not count: they describe where someone keeps files, not what is in them.
+    With `clean`, the words are those of the text that is encoded, so that mended ones are found.
     """
     if not text:  # another window of a line
         return ""
     folders = "" if source.startswith("/") else source.rpartition("/")[0]
-    return joined_keys(f"{folders}\n{context}\n{text}")
+    words = clean_text(text_to_encode(context, text)) if clean else f"{context}\n{text}"
+    return joined_keys(f"{folders}\n{words}")
 
 
 class StoredDocument(NamedTuple):
@@ -216,10 +226,11 @@ class IndexDatabase:
     def check_words(self) -> None:
         """Raise DataError if the indexed words of the passages do not match their texts."""
         expected = _Tally()
+        clean = self.state().clean >= CLEAN
         passages = self._read("SELECT ifnull(max(row), -1) FROM passages")[0][0]
         for first in range(0, passages + 1, _TALLIED):
             for row, passage in self.passages(first, _TALLIED).items():
-                for key in set(passage_keys(passage.source, passage.context, passage.text).split()):
+                for key in set(passage_keys(passage.source, passage.context, passage.text, clean=clean).split()):
                     expected.add(key.encode()[:_LONGEST_KEY], row)
         self._read("CREATE VIRTUAL TABLE IF NOT EXISTS temp.keys USING fts5vocab(main, words, instance)")
         found = _Tally()
@@ -278,20 +289,20 @@ class IndexDatabase:
         """
         with self._explain_errors(), self._connection as connection:
             for name in remove:
-                self._remove(name)
+                self._remove(name, state)
             for document in documents:
-                self._remove(document.name, unless_first=document.first)
+                self._remove(document.name, state, unless_first=document.first)
                 connection.execute("REPLACE INTO documents VALUES (?, ?, ?, ?)", document)
             numbered = [(row, *passage) for row, passage in enumerate(passages, first)]
             connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?)", numbered)
             if passages:
-                self._write_words(_ADD_WORDS, first)
+                self._write_words(_ADD_WORDS, state, first)
             self._write_state(state)
 
     def cut(self, state: IndexState) -> None:
         """Write a state with fewer rows, and remove the other rows with their documents."""
         with self._explain_errors(), self._connection as connection:
-            self._write_words(_DROP_WORDS, state.rows)
+            self._write_words(_DROP_WORDS, state, state.rows)
             connection.execute("DELETE FROM passages WHERE row >= ?", (state.rows,))
             connection.execute("DELETE FROM documents WHERE first >= ?", (state.rows,))
             connection.execute("DELETE FROM removed WHERE first >= ?", (state.rows,))
@@ -305,19 +316,19 @@ class IndexDatabase:
         values = astuple(state)
         self._connection.execute(f"REPLACE INTO state VALUES (0, {', '.join('?' * len(values))})", values)
 
-    def _write_words(self, statement: str, first: int, last: int = _LAST) -> None:
+    def _write_words(self, statement: str, state: IndexState, first: int, last: int = _LAST) -> None:
         """Add or drop the words of passages; a SQL function would swallow Ctrl-C."""
         query = "SELECT row, source, context, text FROM passages WHERE row BETWEEN ? AND ?"
         found = self._connection.execute(query, (first, last))
-        keys = ((row, passage_keys(*map(str, columns))) for row, *columns in found)
+        keys = ((row, passage_keys(*map(str, columns), clean=state.clean >= CLEAN)) for row, *columns in found)
         self._connection.executemany(statement, keys)
 
-    def _remove(self, name: str, unless_first: int = -1) -> None:
+    def _remove(self, name: str, state: IndexState, unless_first: int = -1) -> None:
         """Remove a document, unless it starts at `unless_first`: then the new passages continue it."""
         found = self._connection.execute("SELECT first, passages FROM documents WHERE name = ?", (name,)).fetchone()
         if found and found[0] != unless_first:
             first, count = found
-            self._write_words(_DROP_WORDS, first, first + count - 1)
+            self._write_words(_DROP_WORDS, state, first, first + count - 1)
             self._connection.execute("DELETE FROM passages WHERE row BETWEEN ? AND ?", (first, first + count - 1))
             self._connection.execute("DELETE FROM documents WHERE name = ?", (name,))
             if count:

@@ -11,7 +11,7 @@ from xsent.files.atomic import atomic_folder, only_writer, open_to_write, permis
 from xsent.files.tables import Text
 from xsent.precision import Vectors
 from xsent.progress import Progress
-from xsent.search.store import IndexDatabase, IndexState, Passage, StoredDocument, check_replaceable
+from xsent.search.store import IndexDatabase, IndexState, Passage, StoredDocument, check_replaceable, text_to_encode
 from xsent.search.vectors import STORED, VECTORS, check_length
 from xsent.search.windows import windows_of
 from xsent.words import has_words
@@ -200,9 +200,8 @@ class _Unsaved:
 
 
 def _text_to_encode(passage: _Passage) -> str:
-    """A passage preceded by its context: found more often than by the mean of two vectors."""
     _, _, text, context, window = passage
-    return window or (f"{context}: {text}" if context and text.strip() else text)
+    return window or text_to_encode(context, text)
 
 
 def _passages(documents: Iterable[Document], encoder: SentenceEncoder) -> Iterator[_Passage]:
