@@ -266,7 +266,7 @@ def test_a_bad_export_of_a_depth_is_refused(
     deep_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = EncoderGraph._branch
-    early = lambda self, encoder, depth, _: right(self, encoder, depth, "table_norm")  # noqa: E731
+    early = lambda self, encoder, depth, _: right(self, encoder, depth, "by_token")  # noqa: E731
     monkeypatch.setattr(EncoderGraph, "_branch", early)  # as if no layer had been
     outcome = export_command(deep_checkpoint, tmp_path / "out", "--tolerance", 100)
     assert_refused(outcome, "the exported encoder with layers=1 differs too much from the trained one: de mean cosine")

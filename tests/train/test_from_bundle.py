@@ -72,7 +72,7 @@ def test_every_shape(
     rebuilt = Encoder(weights.config)
     rebuilt.load_state_dict(state)
     kept = weights.quantized()
-    assert len(kept) == (0 if precision == "float32" else (3 + 4 + 3) * num_layers)
+    assert len(kept) == (0 if precision == "float32" else (2 + 4 + 3) * num_layers)
     spec = BundleSpec.whole(rebuilt.config, precision)
     again = calibrate_checkpoint(Checkpoint(bundle, {}, kept), rebuilt.eval(), spec, [])
     EncoderGraph(rebuilt, spec, again).write(tmp_path)
