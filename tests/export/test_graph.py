@@ -70,7 +70,7 @@ def test_weights_can_be_mapped_and_the_slow_fusion_finds_nothing(
     assert all(int(place["offset"]) % 4096 == 0 for place in places.values() if place)
     single = {t.name for t in model.graph.initializer if not t.dims}  # steps and zero points
     assert all(t.external_data for t in model.graph.initializer if t.data_type != onnx.TensorProto.INT64 and t.dims)
-    assert any(name.endswith(".step") for name in single) == (precision == "int8")
+    assert any(name.endswith(".least") for name in single) == (precision == "int8")
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")

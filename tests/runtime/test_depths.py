@@ -39,6 +39,7 @@ from xsent_export.hub import write_sentence_transformers
 from xsent_export.options import BundleSpec, ExportOptions, Precision
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint, save_checkpoint
 from xsent_train.derive import checkpoint_from_bundle
+from xsent_train.model import Encoder
 
 TEXTS = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "Irina und Jonas, " * 3]
 DEPTHS = (0, 1, 2)
@@ -266,8 +267,11 @@ def test_a_bad_export_of_a_depth_is_refused(
     deep_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = EncoderGraph._branch
-    early = lambda self, encoder, depth, _: right(self, encoder, depth, "by_token")  # noqa: E731
-    monkeypatch.setattr(EncoderGraph, "_branch", early)  # as if no layer had been
+
+    def early(self: EncoderGraph, encoder: Encoder, depth: int, _: str) -> None:
+        right(self, encoder, depth, "by_token" if depth else "table_norm")  # as if no layer had been
+
+    monkeypatch.setattr(EncoderGraph, "_branch", early)
     outcome = export_command(deep_checkpoint, tmp_path / "out", "--tolerance", 100)
     assert_refused(outcome, "the exported encoder with layers=1 differs too much from the trained one: de mean cosine")
 
