@@ -90,7 +90,7 @@ _KANJI = dict(zip("〇一二三四五六七八九壱弐参", "0123456789123", st
 _DIGITS, _SCALE_SIGNS = "".join(_KANJI), "".join(_JAPANESE_SCALES)
 _DIGITS_AND_SCALES = _DIGITS + _SCALE_SIGNS
 _COUNTERS = (
-    "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒]"
+    "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒錠粒箱袋皿曲]"
     "|[かヶカケ][所月国]|[キトグリドパポユセミメ][ァ-ー]"
 )
 # A word has a number only before a counter or with four signs, unlike 千葉; enough, and "a" or "some", are none.
@@ -318,7 +318,7 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
             f"(?:{_BEGIN}|(?<=\0t)){_HOUR}:{_MINUTE}(?::[0-5][0-9])?(?: ?{_HALF}(?![{LETTERS}]))?(?![0-9:])",
             f"{_BEGIN}{_HOUR}[.]{_MINUTE} ?{_HALF}{_END}",
             f"{_BEGIN}{_HOUR}() ?{_HALF}{_END}",
-            f"{_BEGIN}{_HOUR}() ?(h){_END}",
+            f"{_BEGIN}(?<![0-9][.,]){_HOUR}() ?(h){_END}",
         ),
     ),
     (

@@ -7,7 +7,7 @@ asterisk stands for any ending, a point for the end of a clause, "_" for a space
 import re
 import unicodedata
 
-from xsent.mining.quantities import TABLES
+from xsent.mining.number_words import TABLES
 
 _JAPANESE = re.compile("[\u3041-\u30ff\u4e00-\u9fff]")
 _WORD = re.compile("([^\\W\\d_]+(?:['-][^\\W\\d_]+)*)( *(?:[^\\w\\s]|$))?")

@@ -80,7 +80,7 @@ const DIGITS = [...KANJI.keys()].join("");
 const SCALE_SIGNS = Object.keys(JAPANESE_SCALES).join("");
 const DIGITS_AND_SCALES = DIGITS + SCALE_SIGNS;
 const COUNTERS =
-  "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒]|[かヶカケ][所月国]|[キトグリドパポユセミメ][ァ-ー]";
+  "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒錠粒箱袋皿曲]|[かヶカケ][所月国]|[キトグリドパポユセミメ][ァ-ー]";
 const NO_NUMBER = `[万億兆萬]|十分(?!間)|一(?![円年月]|[${DIGITS_AND_SCALES}])`;
 const DECIMAL_NUMBER = "([0-9]{1,9})(?:([.,' ’])([0-9]{3}(?:\\2[0-9]{3}){0,5}))?(?:[.,]([0-9]{1,9}))?";
 const ERAS = { 令和: 2018, 平成: 1988, 昭和: 1925, 大正: 1911, 明治: 1867, r: 2018, h: 1988, s: 1925 };
@@ -216,7 +216,7 @@ const NOTATIONS = [
   [`(?:${BEGIN}|(?<=\0t))${HOUR}:${MINUTE}(?::[0-5][0-9])?(?: ?${HALF}(?![${LETTERS}]))?(?![0-9:])`, timeOfDay],
   [`${BEGIN}${HOUR}[.]${MINUTE} ?${HALF}${END}`, timeOfDay],
   [`${BEGIN}${HOUR}() ?${HALF}${END}`, timeOfDay],
-  [`${BEGIN}${HOUR}() ?(h)${END}`, timeOfDay],
+  [`${BEGIN}(?<![0-9][.,])${HOUR}() ?(h)${END}`, timeOfDay],
   [`(?<![0-9${LETTERS}+])([(]?[+][0-9](?:[ ()./-]{0,3}[0-9]){6,14})${STOP}`, phone],
   [`${BEGIN}(?<![0-9][.,])([(]?0(?![.,])[0-9](?:[ ()./-]{0,3}[0-9]){7,13})${STOP}`, phone],
   [`${BEGIN}(0[0-9]{6,7}|[178][0-9]{10})${STOP}`, phone],
