@@ -11,6 +11,8 @@ from commands import Runner, assert_refused
 from xsent import SentenceEncoder, group_pairs, mine_paraphrases, paraphrase_mining
 from xsent.files.text import read_fields
 from xsent.mining.bitext import Bitext
+from xsent.mining.number_words import TABLES
+from xsent.mining.opposites import LANGUAGES
 from xsent.mining.paraphrases import difference, split_pairs
 
 
@@ -232,6 +234,101 @@ OPPOSITES = [
     ("the first film", "le deuxième film"),
     ("A porta está aberta", "De deur is dicht"),
     ("at noon", "à minuit"),
+    ("The meeting is before lunch.", "会議は昼食の後です。"),
+    ("Take it before meals.", "食後に飲んでください。"),
+    ("食前に飲む", "食後に飲む"),
+    ("Neem dit voor de maaltijd in.", "Neem dit na de maaltijd in."),
+    ("Приходите до обеда.", "Приходите после обеда."),
+    ("Er kommt vor dem Essen.", "Llega después de la comida."),
+    ("De verwarming staat aan.", "De verwarming staat uit."),
+    ("Zet het licht aan.", "Zet het licht uit."),
+    ("Het licht is aan.", "Das Licht ist aus."),
+    ("La richiesta è stata accettata.", "La richiesta è stata respinta."),
+    ("Заявка принята.", "Die Anfrage wurde abgelehnt."),
+    ("La demande a été acceptée.", "申請は却下されました。"),
+    ("Он пришёл раньше.", "Он пришёл позже."),
+    ("He came earlier.", "Llegó más tarde."),
+    ("Le magasin est ouvert le dimanche.", "Winkel is op zondag gesloten."),
+    ("営業中です。", "The shop is closed."),
+    ("Turn left at the corner.", "角を右に曲がってください。"),
+    ("Gira a sinistra.", "Vire à direita."),
+    ("Премия увеличилась.", "De premie daalde."),
+    ("価格が上がりました。", "Prices fell."),
+    ("Il treno arriva alle nove.", "The train departs at nine."),
+    ("Der Zug kommt um neun an.", "Le train part à neuf heures."),
+    ("The course starts in May.", "Der Kurs endet im Mai."),
+    ("Das erste Kapitel", "Последняя глава"),
+    ("最初のページ", "the last page"),
+    ("We are open in the morning.", "Wir haben abends geöffnet."),
+    ("午前に来てください。", "Come in the afternoon."),
+    ("The water is hot.", "L'eau est froide."),
+    ("Вода горячая.", "El agua está fría."),
+    ("Das stimmt, es ist wahr.", "That is false."),
+    ("It is enabled.", "Es ist deaktiviert."),
+    ("La función está activada.", "La funzione è disattivata."),
+    ("Включите телефон.", "Выключите телефон."),
+    ("電源をオンにする", "電源をオフにする"),
+    ("Die Tür ist abgeschlossen.", "La porta è sbloccata."),
+    ("Dverь заперта.", "The door is unlocked."),
+    ("The test was positive.", "Тест отрицательный."),
+    ("検査は陽性でした。", "El resultado es negativo."),
+    ("The jacket is in stock.", "Die Jacke ist ausverkauft."),
+    ("Il est en stock.", "在庫切れです。"),
+    ("We won the match.", "Abbiamo perso la partita."),
+    ("Выиграли матч", "De wedstrijd is verloren"),
+    ("I bought a car.", "J'ai vendu une voiture."),
+    ("車を買った。", "車を売った。"),
+    ("Always knock.", "Sometimes he knocks."),
+    ("El ascensor sube.", "L'ascenseur descend."),
+    ("Go up the stairs.", "階段を下へ降りる"),
+    ("De winkel is goedkoop.", "Le magasin est cher."),
+    ("Der Eingang ist links.", "A saída fica à esquerda."),
+    ("Ja", "Nein"),
+    ("Coffee is cheap here.", "Здесь кофе дорогой."),
+    ("Der Bus ist schnell.", "O ônibus é lento."),
+    ("The new house", "La vieille maison"),
+    ("inside the house", "вне дома, снаружи"),
+    ("Más de diez personas", "Weniger als zehn Leute"),
+    ("10人以上", "10人未満"),
+    ("The glass is full.", "コップは空っぽです。"),
+    ("The flight was successful.", "Полёт закончился неудачей."),
+    ("More rain than last year", "Minder regen dan vorig jaar"),
+    ("Upstairs", "unten"),
+]
+NOT_OPPOSITES = [
+    ("The door is open.", "Die Tür ist offen."),
+    ("Turn on the light.", "Schalte das Licht ein."),
+    ("Zet de radio aan.", "Mets la radio en marche."),
+    ("The train leaves at nine.", "Der Zug fährt um neun ab."),
+    ("He goes to bed late.", "Se acuesta tarde."),
+    ("Buenas tardes", "Good afternoon"),
+    ("Mañana por la mañana", "Tomorrow morning"),
+    ("Morgen früh", "demain matin"),
+    ("He died at the end of the war.", "Il est mort à la fin de la guerre."),
+    ("Ik woon aan zee.", "I live by the sea."),
+    ("Hij komt uit Spanje.", "He comes from Spain."),
+    ("Do you have more?", "Plus de pain, s'il vous plaît ?"),
+    ("At least five people", "Au moins cinq personnes"),
+    ("Please turn right.", "Bitte rechts abbiegen."),
+    ("All right, see you.", "D'accord, à bientôt."),
+    ("In spite of the rain", "malgré la pluie"),
+    ("He left the house before noon.", "Er verließ das Haus vor Mittag."),
+    ("Il part demain.", "He leaves tomorrow."),
+    ("It is not allowed.", "Es ist verboten."),
+    ("not possible", "不可能"),
+    ("I can't find the old keys.", "Ik kan de oude sleutels niet vinden."),
+    ("prima di partire", "before leaving"),
+    ("prima volta", "the first time"),
+    ("今日は寒い。", "It's cold today."),
+    ("名前を書いてください", "Please write your name"),
+    ("気をつけてください", "Be careful"),
+    ("Switch it off before you go.", "Éteignez-le avant de partir."),
+    ("La compra", "the purchase"),
+    ("Ce soir", "tonight"),
+    ("The invoice has not been paid.", "Счёт не оплачен."),
+    ("unpaid", "impayé"),
+    ("unpaid", "nicht bezahlt"),
+    ("not available", "indisponible"),
 ]
 
 
@@ -259,5 +356,16 @@ def test_rules() -> None:
         *((one, other, None) for one, other in SAME_NUMBER),
         *((one, other, "number") for one, other in OTHER_NUMBER),
         *((one, other, "opposite") for one, other in OPPOSITES),
+        *((one, other, None) for one, other in NOT_OPPOSITES),
+        ("Rechnung bezahlt", "Factura impagada", "negation"),
+        ("La facture est payée.", "Счёт не оплачен.", "negation"),
     ]:
         assert difference(first, second) == difference(second, first) == expected
+
+
+def test_every_opposite_has_words_in_all_languages() -> None:
+    for group in TABLES["opposites"]:
+        for column in group:
+            words = column.split(" | ")
+            assert len(words) == len(LANGUAGES) and all(words[:-1]), column
+            assert words[-1] or "january" in group[0], column  # months have numbers in Japanese
