@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,7 +77,8 @@ def number_words(folded: str, numbers: Iterable[Number]) -> Iterator[Number]:
 
 
 def _between(folded: str, start: int, end: int) -> Iterator[Number]:
-    parts = [part for found in _WORD.finditer(folded, start, end) for part in _parts(*found.span(), found[0])]
+    words = _WORD.finditer(folded, start, end)
+    parts = [_Part(*found.span(), piece) for found in words for piece in _pieces(found[0])]
     place = 0
     while place < len(parts):
         count, forms = _longest(folded, parts, place)
@@ -85,16 +87,17 @@ def _between(folded: str, start: int, end: int) -> Iterator[Number]:
         place += count
 
 
-def _parts(start: int, end: int, word: str) -> list[_Part]:
+@lru_cache(4096)
+def _pieces(word: str) -> list[str]:
     """A word, or the parts of it, if it may belong to a number."""
-    pieces = [word]
-    if word not in _KNOWN:
-        if len(word) > _LONGEST_WORD:
-            return []
-        half = _GLUED_HALF.fullmatch(word)
-        pieces = [half[1], "and", "half"] if half else [piece for piece in _GLUED_SCALE.split(word) if piece]
-        pieces = TABLES["with_half"].get(word, "").split() or pieces
-    return [_Part(start, end, piece) for piece in pieces] if all(piece in _KNOWN for piece in pieces) else []
+    if word in _KNOWN:
+        return [word]
+    if len(word) > _LONGEST_WORD:
+        return []
+    half = _GLUED_HALF.fullmatch(word)
+    pieces = [half[1], "and", "half"] if half else [piece for piece in _GLUED_SCALE.split(word) if piece]
+    pieces = TABLES["with_half"].get(word, "").split() or pieces
+    return pieces if all(piece in _KNOWN for piece in pieces) else []
 
 
 def _longest(folded: str, parts: list[_Part], place: int) -> tuple[int, Forms]:

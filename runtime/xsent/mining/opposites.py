@@ -8,6 +8,7 @@ may be anywhere in a text.
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 from xsent.languages import likely_languages
@@ -28,6 +29,7 @@ class _Listed(NamedTuple):
 
     poles: dict[str, set[Pole]]  # by word
     weak: set[str]  # words that have other meanings, too
+    begin: set[str]  # words that begin a phrase
 
 
 def _listed(place: int) -> _Listed:
@@ -40,7 +42,7 @@ def _listed(place: int) -> _Listed:
                 poles.setdefault(word, set()).add((group, column))
                 if word != written:
                     weak.add(word)
-    return _Listed(poles, weak)
+    return _Listed(poles, weak, {word.partition("_")[0] for word in poles if "_" in word})
 
 
 _LISTED = {language: _listed(place) for place, language in enumerate(LANGUAGES)}
@@ -81,13 +83,17 @@ def _counts(word: str, table: _Listed, weak: bool) -> bool:
 
 def _keys(words: list[tuple[str, bool]], table: _Listed) -> tuple[list[str], int]:
     """What a table lists of the first words, and how many words that takes: the longest phrase, or one."""
-    for count in range(len(words), 1, -1):
+    word, end = words[0]
+    for count in range(len(words), 1, -1) if word in table.begin else ():
         phrase = "_".join(word for word, _ in words[:count])
         if phrase in table.poles:
             return [phrase], count
-    word, end = words[0]
-    keys = [word, f"{word}."] if end else [word]
-    keys += (f"{word[:letters]}*" for letters in range(_SHORTEST, min(len(word), _LONGEST) + 1))
-    if "'" in word:  # l'hiver
-        keys.append(word.rpartition("'")[2])
-    return [key for key in keys if key in table.poles], 1
+    return [key for key in _forms(word, end) if key in table.poles], 1
+
+
+@lru_cache(4096)
+def _forms(word: str, end: bool) -> list[str]:
+    """How a word may be listed."""
+    forms = [word, f"{word}."] if end else [word]
+    forms += (f"{word[:letters]}*" for letters in range(_SHORTEST, min(len(word), _LONGEST) + 1))
+    return [*forms, word.rpartition("'")[2]] if "'" in word else forms  # l'hiver
