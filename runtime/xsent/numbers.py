@@ -66,7 +66,7 @@ _HALF = f"({_MORNING}|{_EVENING}|uhr|uur)"
 # Words that multiply a number before them, by the exponent of ten. "Billion" has the English value; "_" is a space.
 SCALES = {
     3: "thousand tausend tsd mille mila mil duizend тыс тысяч тысяча тысячи",
-    6: "million millions millionen mio mn mln mill millón millones milione milioni milhão milhões miljoen"
+    6: "million millions millionen mio mn mln mill millón millones milione milioni milhão milhões miljoen milj"
     " миллион миллиона миллионов млн",
     9: "billion billions bn milliard milliards milliarde milliarden mrd mld miliardo miliardi miljard bilhão bilhões"
     " mil_millones mil_milhões миллиард миллиарда миллиардов млрд",
@@ -93,7 +93,7 @@ _COUNTERS = (
     "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒錠粒箱袋皿曲]"
     "|[かヶカケ][所月国]|[キトグリドパポユセミメ][ァ-ー]"
 )
-# A word has a number only before a counter or with four signs, unlike 千葉; enough, and "a" or "some", are none.
+# A word has a number only before a counter, before 万 or with four signs, unlike 千葉. Enough, "a", "some" are none.
 _NO_NUMBER = "[万億兆萬]|十分(?!間)|一(?![円年月]|[" + _DIGITS_AND_SCALES + "])"
 _DECIMAL = "([0-9]{1,9})(?:([.,' ’])([0-9]{3}(?:\\2[0-9]{3}){0,5}))?(?:[.,]([0-9]{1,9}))?"
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867, "r": 2018, "h": 1988, "s": 1925}
@@ -103,6 +103,8 @@ _JAPANESE_DAY = (
     "(0?[1-9]|1[0-2]|十[一二]?|[一二三四五六七八九]) ?月 ?"
     "(0?[1-9]|[12][0-9]|3[01]|[二三]?十[一二三四五六七八九]?|[一二三四五六七八九]) ?日"
 )
+_JAPANESE_HOUR = "([01]?[0-9]|2[0-4]|二?十[一二三四五六七八九]?|[一二三四五六七八九])"
+_JAPANESE_MINUTE = "(?:([0-5]?[0-9]|[二三四五]?十[一二三四五六七八九]?|[一二三四五六七八九])分|(半))"
 _ALSO = "(?:[(][^()]{1,12}[)])?"  # the same year of the other calendar
 
 
@@ -182,6 +184,10 @@ def _era(era: str, year: str, month: str, day: str) -> tuple[Forms, ...]:
     """A year or a date of an emperor's reign, whose first year is 元年."""
     whole = str(_ERAS[era] + (1 if year == "元" else int(_integer(year))))
     return _date(whole, (_integer(month), _integer(day))) if month else ((whole,),)
+
+
+def _japanese_time(half: str, hour: str, minute: str, thirty: str) -> tuple[Forms, ...]:
+    return time_of_day(_integer(hour), "30" if thirty else minute and _integer(minute), half)
 
 
 def _integer(written: str) -> str:
@@ -275,8 +281,9 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
         _era,
         (
             f"{_ERA} ?年{_ALSO}(?: ?{_JAPANESE_DAY})?",
+            f"{_BEGIN}([rhs])([0-9]{{1,2}}|元)年{_ALSO}(?: ?{_JAPANESE_DAY})?",
             f"{_ERA}[./-] ?{_MONTH}[./-] ?{_DAY}{_STOP}",
-            f"{_BEGIN}([rhs])([0-9]{{1,2}})[./-]{_MONTH}[./-]{_DAY}{_STOP}(?![.][0-9])",
+            f"{_BEGIN}([rhs])[.]?([0-9]{{1,2}})[./-]{_MONTH}[./-]{_DAY}{_STOP}(?![.][0-9])",
         ),
     ),
     ("date", _japanese_date, (f"{_BEGIN}(?<![{_DIGITS_AND_SCALES}])(){_JAPANESE_DAY}",)),
@@ -306,15 +313,17 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
     ),
     (
         "time",
-        lambda half, hour, minute, _: time_of_day(hour, minute, half),
-        (f"(午前|午後){_HOUR}時(?!間)(?:([0-5]?[0-9])分)?()",),
+        _japanese_time,
+        (
+            f"(午前|午後) ?{_JAPANESE_HOUR}時(?!間){_JAPANESE_MINUTE}?",
+            f"{_BEGIN}(?<![{_DIGITS_AND_SCALES}])(){_JAPANESE_HOUR}時{_JAPANESE_MINUTE}",
+        ),
     ),
     (
         "time",
         time_of_day,
         (
             f"{_BEGIN}{_HOUR} ?(?:h|uhr|uur) ?{_MINUTE}{_END}()",
-            f"{_BEGIN}{_HOUR}時([0-5]?[0-9])分()",
             f"(?:{_BEGIN}|(?<=\0t)){_HOUR}:{_MINUTE}(?::[0-5][0-9])?(?: ?{_HALF}(?![{LETTERS}]))?(?![0-9:])",
             f"{_BEGIN}{_HOUR}[.]{_MINUTE} ?{_HALF}{_END}",
             f"{_BEGIN}{_HOUR}() ?{_HALF}{_END}",
@@ -341,7 +350,7 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
             f"(?<![0-9][.,])(?<![0-9{_DIGITS_AND_SCALES}])((?=[0-9])"
             f"(?:(?:[0-9]{{1,3}}(?:,[0-9]{{3}}){{1,3}}|[0-9]{{1,12}}|[{_DIGITS}])?[{_SCALE_SIGNS}]){{1,8}}"
             f"(?:[0-9]{{1,3}},[0-9]{{3}}|[0-9]{{1,7}}|[{_DIGITS}])?)(?![0-9{_DIGITS}])",
-            f"(?<![0-9{_DIGITS_AND_SCALES}])(?!{_NO_NUMBER})([{_DIGITS_AND_SCALES}]{{1,16}}(?={_COUNTERS})|[{_DIGITS_AND_SCALES}]{{4,16}})",
+            f"(?<![0-9{_DIGITS_AND_SCALES}])(?!{_NO_NUMBER})([{_DIGITS_AND_SCALES}]{{1,16}}(?={_COUNTERS})|[{_DIGITS_AND_SCALES}]{{1,15}}[万億兆萬]|[{_DIGITS_AND_SCALES}]{{4,16}})",
         ),
     ),
     (

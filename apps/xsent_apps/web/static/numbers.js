@@ -53,7 +53,7 @@ const TWO_DIGITS = /^(?:2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/;
 const SCALES = {
   3: "thousand tausend tsd mille mila mil duizend тыс тысяч тысяча тысячи",
   6:
-    "million millions millionen mio mn mln mill millón millones milione milioni milhão milhões miljoen" +
+    "million millions millionen mio mn mln mill millón millones milione milioni milhão milhões miljoen milj" +
     " миллион миллиона миллионов млн",
   9:
     "billion billions bn milliard milliards milliarde milliarden mrd mld miliardo miliardi miljard bilhão bilhões" +
@@ -89,6 +89,8 @@ const JAPANESE_YEAR = `([0-9]{4}|[${DIGITS.slice(0, 10)}]{4})`;
 const JAPANESE_DAY =
   "(0?[1-9]|1[0-2]|十[一二]?|[一二三四五六七八九]) ?月 ?" +
   "(0?[1-9]|[12][0-9]|3[01]|[二三]?十[一二三四五六七八九]?|[一二三四五六七八九]) ?日";
+const JAPANESE_HOUR = "([01]?[0-9]|2[0-4]|二?十[一二三四五六七八九]?|[一二三四五六七八九])";
+const JAPANESE_MINUTE = "(?:([0-5]?[0-9]|[二三四五]?十[一二三四五六七八九]?|[一二三四五六七八九])分|(半))";
 const ALSO = "(?:[(][^()]{1,12}[)])?"; // the same year of the other calendar
 const SOME_DIGIT = new RegExp(`[0-9${DIGITS_AND_SCALES}]`);
 
@@ -146,7 +148,8 @@ const numeric = (year, month, day) => date(year, [month, day]);
 const named = (day, month, year) => date(year, [MONTH_OF.get(month), day]);
 
 const monthFirst = (month, day, year) => named(day, month, year);
-const halfFirst = (half, hour, minute) => timeOfDay(hour, minute, half);
+const japaneseTime = (half, hour, minute, thirty) =>
+  timeOfDay(integer(hour), thirty ? "30" : minute && integer(minute), half);
 
 const japaneseDate = (year, month, day) => date(year && integer(year), [integer(month), integer(day)]);
 
@@ -201,8 +204,9 @@ const NOTATIONS = [
   [`${BEGIN}([0-9]{4})[-/.]${MONTH}[-/.]${DAY}${STOP}`, numeric],
   [`${BEGIN}${JAPANESE_YEAR} ?年${ALSO} ?${JAPANESE_DAY}`, japaneseDate],
   [`${ERA} ?年${ALSO}(?: ?${JAPANESE_DAY})?`, era],
+  [`${BEGIN}([rhs])([0-9]{1,2}|元)年${ALSO}(?: ?${JAPANESE_DAY})?`, era],
   [`${ERA}[./-] ?${MONTH}[./-] ?${DAY}${STOP}`, era],
-  [`${BEGIN}([rhs])([0-9]{1,2})[./-]${MONTH}[./-]${DAY}${STOP}(?![.][0-9])`, era],
+  [`${BEGIN}([rhs])[.]?([0-9]{1,2})[./-]${MONTH}[./-]${DAY}${STOP}(?![.][0-9])`, era],
   [`${BEGIN}(?<![${DIGITS_AND_SCALES}])()${JAPANESE_DAY}`, japaneseDate],
   [`${BEGIN}${DAY}([./-]) ?${MONTH}\\2 ?${YEAR}${STOP}(?![.][0-9])`, either],
   [`${BEGIN}${MONTH}([/-])${DAY}\\2${YEAR}${STOP}`, either],
@@ -210,9 +214,9 @@ const NOTATIONS = [
   [`${BEGIN}${DAY}${NTH}[ -](?:de |di )?(${SHORT})[.]?,?[ -](?:de |del )?([0-9]{4})${END}`, named],
   [`${BEGIN}(${NAME})[ -]${DAY}(?:st|nd|rd|th)?(?:,? ([0-9]{4}))?(?![0-9:${LETTERS}])`, monthFirst],
   [`${BEGIN}(${SHORT})[.]?[ -]${DAY}(?:st|nd|rd|th)?,? ([0-9]{4})${END}`, monthFirst],
-  [`(午前|午後)${HOUR}時(?!間)(?:([0-5]?[0-9])分)?()`, halfFirst],
+  [`(午前|午後) ?${JAPANESE_HOUR}時(?!間)${JAPANESE_MINUTE}?`, japaneseTime],
+  [`${BEGIN}(?<![${DIGITS_AND_SCALES}])()${JAPANESE_HOUR}時${JAPANESE_MINUTE}`, japaneseTime],
   [`${BEGIN}${HOUR} ?(?:h|uhr|uur) ?${MINUTE}${END}()`, timeOfDay],
-  [`${BEGIN}${HOUR}時([0-5]?[0-9])分()`, timeOfDay],
   [`(?:${BEGIN}|(?<=\0t))${HOUR}:${MINUTE}(?::[0-5][0-9])?(?: ?${HALF}(?![${LETTERS}]))?(?![0-9:])`, timeOfDay],
   [`${BEGIN}${HOUR}[.]${MINUTE} ?${HALF}${END}`, timeOfDay],
   [`${BEGIN}${HOUR}() ?${HALF}${END}`, timeOfDay],
@@ -230,7 +234,7 @@ const NOTATIONS = [
       `(?:[0-9]{1,3},[0-9]{3}|[0-9]{1,7}|[${DIGITS}])?)(?![0-9${DIGITS}])`,
     japanese,
   ],
-  [`(?<![0-9${DIGITS_AND_SCALES}])(?!${NO_NUMBER})([${DIGITS_AND_SCALES}]{1,16}(?=${COUNTERS})|[${DIGITS_AND_SCALES}]{4,16})`, japanese],
+  [`(?<![0-9${DIGITS_AND_SCALES}])(?!${NO_NUMBER})([${DIGITS_AND_SCALES}]{1,16}(?=${COUNTERS})|[${DIGITS_AND_SCALES}]{1,15}[万億兆萬]|[${DIGITS_AND_SCALES}]{4,16})`, japanese],
   [`${BEGIN}(?<![0-9][.,])${DECIMAL_NUMBER}[ -]?(${SCALE})[.]?${END}`, scaled],
   [`${BEGIN}(?<![0-9][.,])${DECIMAL_NUMBER}(${GLUED_SCALE})${END}`, scaled],
   [`${BEGIN}(?<![0-9][.,])${DECIMAL_NUMBER} ?(${MONEY_SCALE})[.]?(?= ?(?:[€$£¥]|eur|usd|chf|gbp|руб|р[.]))`, scaled],
