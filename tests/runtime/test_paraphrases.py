@@ -183,6 +183,13 @@ SAME_NUMBER = [
     ("fifty cents", "50 Cent"),
     ("the media reported two deaths", "i media hanno riferito di 2 morti"),
     ("a hundred a day", "100 per day"),
+    ("three and a half thousand people", "3500 personas"),
+    ("half a million", "полмиллиона"),
+    ("eine halbe Million", "500k"),
+    ("mille cinq cents", "quinze cents"),
+    ("ho dormito mezz'ora", "30 Minuten"),
+    ("ciento cincuenta mil", "centocinquantamila"),
+    ("twenty years old", "двадцать лет"),
 ]
 OTHER_NUMBER = [
     ("The temperature is -5 degrees.", "The temperature is 5 degrees."),

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xsent.numbers import DECIMAL, SCALES, Forms, Number, time_of_day
+from xsent.numbers import DECIMAL, SCALES, Forms, Number, shifted, time_of_day
 
 HALF = f"0{DECIMAL}5"
 
@@ -132,6 +132,7 @@ def _longest(folded: str, parts: list[_Part], place: int) -> tuple[int, Forms]:
     return max(count, 1), (str(total + current),) * bool(count)
 
 
+_EXPONENTS = {word: exponent for exponent, row in SCALES.items() for word in row.split()}
 _NOT_ALONE = {100, *(10**exponent for exponent in SCALES)}
 
 
@@ -139,9 +140,13 @@ def _half(folded: str, parts: list[_Part], place: int, at: int, whole: int, coun
     """The number that has a word for half: "two and a half", "half", "a half"; also "half past six", "halb sieben"."""
     words = [part.word for part in parts[place:at]]
     if count and any(word in _JOINTS for word in words[count:]):
-        return at + 1 - place, (f"{whole}{DECIMAL}5",)
+        scale = _scale(folded, parts, at)
+        return scale[0] + 1 - place, (shifted(f"{whole}{DECIMAL}5", scale[1]),)
     if any(word not in _ONE and word not in _ARTICLES for word in words):
         return max(count, 1), (str(whole),) * bool(count)
+    scale = _scale(folded, parts, at)
+    if scale[1]:  # half a million
+        return scale[0] + 1 - place, (shifted(HALF, scale[1]),)
     half = parts[at]
     later = parts[at + 1].word if at + 1 < len(parts) else ""
     hour = 1 if later in ("one", "eins") else _WORDS.get(later, 13)
@@ -155,10 +160,21 @@ def _half(folded: str, parts: list[_Part], place: int, at: int, whole: int, coun
     return at + 1 - place, () if other else (HALF,)
 
 
+def _scale(folded: str, parts: list[_Part], at: int) -> tuple[int, int]:
+    """The place and the exponent of a word such as "million" after one for half, or the half's place and 0."""
+    for place in range(at + 1, min(at + 3, len(parts))):
+        if not _adjoin(folded, parts[place - 1].end, parts[place].start):
+            break
+        if parts[place].word not in _ARTICLES:
+            exponent = _EXPONENTS.get(parts[place].word, 0)
+            return (place, exponent) if exponent else (at, 0)
+    return at, 0
+
+
 def _multiplies(word: str, before: str, current: int) -> bool:
     """Whether a word for hundred belongs to the number before it: "twelve hundred", but not "five cents"."""
     if word in ("cent", "cents"):
-        return 1 < current < 10 and before not in _ENGLISH if current else word == "cent"
+        return 1 < current < 17 and before not in _ENGLISH if current else word == "cent"
     return current < 10 or (current < 100 and word[0] == "h")
 
 
