@@ -69,6 +69,7 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 # Warn when more than this share of sentences looks foreign; in text in the model's languages hardly any does.
 _FOREIGN = 0.1
+_FEW = 4  # sentences; among more, one that looks foreign is a list of names
 # Sentences per task of a thread. The more there are, the more have equally many tokens and run together; a stream
 # begins with few, so that its first vectors come soon.
 _FEWEST, _MOST = 16, 512
@@ -359,7 +360,7 @@ class SentenceEncoder:
             warn(seen["cut"], advice, LongSentenceWarning)
         if seen["unknown"]:
             warn(seen["unknown"], f"are mostly of characters that {strange}", UnknownTextWarning)
-        if seen["foreign"] > _FOREIGN * seen["sentences"]:
+        if seen["foreign"] > max(_FOREIGN * seen["sentences"], seen["sentences"] > _FEW):
             warn(seen["foreign"], f"seem to be in a language that {strange}", UnknownTextWarning)
 
     def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk[Item]) -> tuple[list[Item], Vectors, Counter[str]]:

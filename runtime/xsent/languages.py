@@ -29,12 +29,18 @@ def language_of(text: str) -> str:
 
     A word of several languages counts for each by one over their number. Words may lack their accents.
     """
+    likeliest = likely_languages(text)
+    return likeliest[0] if len(likeliest) == 1 else ""
+
+
+def likely_languages(text: str, share: float = 1.0) -> list[str]:
+    """The codes of the languages that have at least this share of the function words of the likeliest one."""
     words = _WORD.findall(text[:_LOOKED_AT].casefold())
     letters = "".join(words)
     if not letters.isascii():
         for language, script in _SCRIPTS.items():
             if _SHARE * len(script.findall(letters)) > len(letters):
-                return language
+                return [language]
     table = _languages()
     shares = defaultdict[str, float](float)
     for word in words:
@@ -42,8 +48,7 @@ def language_of(text: str) -> str:
         for language in known:
             shares[language] += 1 / len(known)
     most = max(shares.values(), default=0)
-    likeliest = [language for language, share in shares.items() if share == most]
-    return likeliest[0] if len(likeliest) == 1 else ""
+    return [language for language, found in shares.items() if found >= share * most]
 
 
 def is_function_word(word: str, *languages: str) -> bool:

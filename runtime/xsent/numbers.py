@@ -2,7 +2,7 @@
 
 A number has a normal form: the value of an amount without separators, the day and the year of a date, a time on the
 24-hour clock, the digits of a phone number, an IBAN without spaces. An ambiguous notation has several: 3/12 is in March
-or in December, 1.234 is a thousand or one and a bit.
+or in December, 1.234 is a thousand or one and a bit. A word that multiplies belongs to its number: 2,5 Mio., 2万5千.
 
 The page of `xsent web` reads the same notations: numbers.js.
 """
@@ -63,6 +63,50 @@ _EVENING = (
 )
 _HALF = f"({_MORNING}|{_EVENING}|uhr|uur)"
 
+# Words that multiply a number before them, by the exponent of ten. "Billion" has the English value; "_" is a space.
+SCALES = {
+    3: "thousand tausend tsd mille mila mil duizend тыс тысяч тысяча тысячи",
+    6: "million millions millionen mio mn mln mill millón millones milione milioni milhão milhões miljoen milj"
+    " миллион миллиона миллионов млн",
+    9: "billion billions bn milliard milliards milliarde milliarden mrd mld miliardo miliardi miljard bilhão bilhões"
+    " mil_millones mil_milhões миллиард миллиарда миллиардов млрд",
+    12: "trillion trillions billionen billón billones bilioni biljoen trilhão trilhões"
+    " триллион триллиона триллионов трлн",
+}
+_GLUED_SCALES = {3: "k к"}  # "25k", not "25 k"
+_MONEY_SCALES = {3: "k т", 6: "m mi mm", 9: "b bi md mds", 12: "tn"}  # beside a currency: "$3.5m", "2 M€"
+_JAPANESE_SCALES = {"十": 1, "百": 2, "千": 3, "万": 4, "億": 8, "兆": 12, "拾": 1, "萬": 4}
+_EXPONENTS = {
+    word.replace("_", " "): exponent
+    for table in (SCALES, _GLUED_SCALES, _MONEY_SCALES)
+    for exponent, words in table.items()
+    for word in words.split()
+} | {"千万": 7, "百万": 6, **_JAPANESE_SCALES}
+_SCALE, _GLUED_SCALE, _MONEY_SCALE = (
+    " ".join([table[exponent] for exponent in sorted(table, reverse=True)]).replace(" ", "|").replace("_", " ")
+    for table in (SCALES, _GLUED_SCALES, _MONEY_SCALES)
+)
+_KANJI = dict(zip("〇一二三四五六七八九壱弐参", "0123456789123", strict=True))
+_DIGITS, _SCALE_SIGNS = "".join(_KANJI), "".join(_JAPANESE_SCALES)
+_DIGITS_AND_SCALES = _DIGITS + _SCALE_SIGNS
+_COUNTERS = (
+    "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒錠粒箱袋皿曲]"
+    "|[かヶカケ][所月国]|[キトグリドパポユセミメ][ァ-ー]"
+)
+# A word has a number only before a counter, before 万 or with four signs, unlike 千葉. Enough, "a", "some" are none.
+_NO_NUMBER = "[万億兆萬]|十分(?!間)|一(?![円年月]|[" + _DIGITS_AND_SCALES + "])"
+_DECIMAL = "([0-9]{1,9})(?:([.,' ’])([0-9]{3}(?:\\2[0-9]{3}){0,5}))?(?:[.,]([0-9]{1,9}))?"
+_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867, "r": 2018, "h": 1988, "s": 1925}
+_ERA = "(令和|平成|昭和|大正|明治) ?([0-9]{1,2}|元|[二三四五六]?十[一二三四五六七八九]?|[一二三四五六七八九])"
+_JAPANESE_YEAR = f"([0-9]{{4}}|[{_DIGITS[:10]}]{{4}})"
+_JAPANESE_DAY = (
+    "(0?[1-9]|1[0-2]|十[一二]?|[一二三四五六七八九]) ?月 ?"
+    "(0?[1-9]|[12][0-9]|3[01]|[二三]?十[一二三四五六七八九]?|[一二三四五六七八九]) ?日"
+)
+_JAPANESE_HOUR = "([01]?[0-9]|2[0-4]|二?十[一二三四五六七八九]?|[一二三四五六七八九])"
+_JAPANESE_MINUTE = "(?:([0-5]?[0-9]|[二三四五]?十[一二三四五六七八九]?|[一二三四五六七八九])分|(半))"
+_ALSO = "(?:[(][^()]{1,12}[)])?"  # the same year of the other calendar
+
 
 class Number(NamedTuple):
     """A number in a text."""
@@ -91,6 +135,12 @@ def value(whole: str, fraction: str = "") -> str:
     """The normal form of a decimal number: without zeros that do not count."""
     fraction = fraction.rstrip("0")
     return (whole.lstrip("0") or "0") + (DECIMAL + fraction if fraction else "")
+
+
+def shifted(form: str, exponent: int) -> str:
+    """The normal form of a value that is ten to the power of `exponent` times another."""
+    whole, _, fraction = form.partition(DECIMAL)
+    return value(whole + fraction[:exponent].ljust(exponent, "0"), fraction[exponent:])
 
 
 def time_of_day(hour: str, minute: str = "", half: str = "") -> tuple[Forms, ...]:
@@ -126,6 +176,37 @@ def _named(day: str, month: str, year: str) -> tuple[Forms, ...]:
     return _date(year, (str(MONTHS[month]), day))
 
 
+def _japanese_date(year: str, month: str, day: str) -> tuple[Forms, ...]:
+    return _date(_integer(year) if year else "", (_integer(month), _integer(day)))
+
+
+def _era(era: str, year: str, month: str, day: str) -> tuple[Forms, ...]:
+    """A year or a date of an emperor's reign, whose first year is 元年."""
+    whole = str(_ERAS[era] + (1 if year == "元" else int(_integer(year))))
+    return _date(whole, (_integer(month), _integer(day))) if month else ((whole,),)
+
+
+def _japanese_time(half: str, hour: str, minute: str, thirty: str) -> tuple[Forms, ...]:
+    return time_of_day(_integer(hour), "30" if thirty else minute and _integer(minute), half)
+
+
+def _integer(written: str) -> str:
+    """The value of an integer in Japanese, in digits, kanji or both: 2万5千, 二〇二四, 十二."""
+    total = section = 0
+    digits = ""
+    for sign in written.replace(",", ""):
+        exponent = _JAPANESE_SCALES.get(sign, 0)
+        if not exponent:
+            digits += _KANJI.get(sign, sign)
+            continue
+        number, digits = int(digits or 0), ""
+        if exponent < 4:
+            section += (number or 1) * 10**exponent
+        else:
+            total, section = total + (section + number or 1) * 10**exponent, 0
+    return str(total + section + int(digits or 0))
+
+
 def _phone(written: str) -> tuple[Forms, ...]:
     """The digits without zeros at the beginning; a second form lacks the country code."""
     digits = re.sub("[^0-9]", "", written)
@@ -153,6 +234,12 @@ def _grouped(first: str, sign: str, others: str, fraction: str) -> tuple[Forms, 
     )
 
 
+def _scaled(first: str, sign: str, others: str, fraction: str, scale: str) -> tuple[Forms, ...]:
+    """2.5 million; 4k may also be a name."""
+    forms = tuple(shifted(form, _EXPONENTS[scale]) for form in _grouped(first, sign, others, fraction)[0])
+    return ((*forms, first + scale) if scale in _GLUED_SCALES[3] and not others and not fraction else forms,)
+
+
 def _amount(whole: str, fraction: str) -> tuple[Forms, ...]:
     return ((value(re.sub(",", "", whole), fraction),),)
 
@@ -171,7 +258,7 @@ def _decimal(whole: str, sign: str, fraction: str, end: str) -> tuple[Forms, ...
 
 
 _CLOCK, _DAY_AND_MONTH = re.compile(f"{_HOUR}[.]{_MINUTE}"), re.compile(f"{_DAY}[.]{_MONTH}")
-_DIGIT = re.compile("[0-9]")
+_DIGIT = re.compile(f"[0-9{_DIGITS_AND_SCALES}]")
 
 # The first that matches claims a number. Every repetition has a limit, so that all of them take linear time.
 _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]], ...] = (
@@ -186,11 +273,20 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
     (
         "date",
         lambda year, month, day: _date(year, (month, day)),
+        (f"{_BEGIN}([0-9]{{4}})[-/.]{_MONTH}[-/.]{_DAY}{_STOP}",),
+    ),
+    ("date", _japanese_date, (f"{_BEGIN}{_JAPANESE_YEAR} ?年{_ALSO} ?{_JAPANESE_DAY}",)),
+    (
+        "date",
+        _era,
         (
-            f"{_BEGIN}([0-9]{{4}})[-/.]{_MONTH}[-/.]{_DAY}{_STOP}",
-            f"{_BEGIN}(?:([0-9]{{4}})年 ?)?{_MONTH}月 ?{_DAY}日",
+            f"{_ERA} ?年{_ALSO}(?: ?{_JAPANESE_DAY})?",
+            f"{_BEGIN}([rhs])([0-9]{{1,2}}|元)年{_ALSO}(?: ?{_JAPANESE_DAY})?",
+            f"{_ERA}[./-] ?{_MONTH}[./-] ?{_DAY}{_STOP}",
+            f"{_BEGIN}([rhs])[.]?([0-9]{{1,2}})[./-]{_MONTH}[./-]{_DAY}{_STOP}(?![.][0-9])",
         ),
     ),
+    ("date", _japanese_date, (f"{_BEGIN}(?<![{_DIGITS_AND_SCALES}])(){_JAPANESE_DAY}",)),
     (
         "date",
         _either,
@@ -217,19 +313,21 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
     ),
     (
         "time",
-        lambda half, hour, minute, _: time_of_day(hour, minute, half),
-        (f"(午前|午後){_HOUR}時(?!間)(?:([0-5]?[0-9])分)?()",),
+        _japanese_time,
+        (
+            f"(午前|午後) ?{_JAPANESE_HOUR}時(?!間){_JAPANESE_MINUTE}?",
+            f"{_BEGIN}(?<![{_DIGITS_AND_SCALES}])(){_JAPANESE_HOUR}時{_JAPANESE_MINUTE}",
+        ),
     ),
     (
         "time",
         time_of_day,
         (
             f"{_BEGIN}{_HOUR} ?(?:h|uhr|uur) ?{_MINUTE}{_END}()",
-            f"{_BEGIN}{_HOUR}時([0-5]?[0-9])分()",
             f"(?:{_BEGIN}|(?<=\0t)){_HOUR}:{_MINUTE}(?::[0-5][0-9])?(?: ?{_HALF}(?![{LETTERS}]))?(?![0-9:])",
             f"{_BEGIN}{_HOUR}[.]{_MINUTE} ?{_HALF}{_END}",
             f"{_BEGIN}{_HOUR}() ?{_HALF}{_END}",
-            f"{_BEGIN}{_HOUR}() ?(h){_END}",
+            f"{_BEGIN}(?<![0-9][.,]){_HOUR}() ?(h){_END}",
         ),
     ),
     (
@@ -237,12 +335,33 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
         _phone,
         (
             f"(?<![0-9{LETTERS}+])([(]?[+][0-9](?:[ ()./-]{{0,3}}[0-9]){{6,14}}){_STOP}",
-            f"{_BEGIN}([(]?0(?![.,])[0-9](?:[ ()./-]{{0,3}}[0-9]){{7,13}}){_STOP}",
+            f"{_BEGIN}(?<![0-9][.,])([(]?0(?![.,])[0-9](?:[ ()./-]{{0,3}}[0-9]){{7,13}}){_STOP}",
             f"{_BEGIN}(0[0-9]{{6,7}}|[178][0-9]{{10}}){_STOP}",
             f"{_BEGIN}((?=(?:-?[0-9]){{9}})[0-9]{{1,7}}(?:-[0-9]{{1,7}}){{2,5}}){_STOP}",
             f"{_BEGIN}((?:1[ .-])?[(]?[2-9][0-9]{{2}}[)]?[ .-]{{1,2}}[0-9]{{3}}[ .-][0-9]{{4}}){_STOP}",
             f"{_BEGIN}(8 ?[(]?[0-9]{{3}}[)]?[ -]?[0-9]{{3}}[ -][0-9]{{2}}[ -][0-9]{{2}}){_STOP}",
             f"{_BEGIN}([0-9]{{2,4}}(?:[ -][0-9]{{2,4}}){{3,5}}){_STOP}",
+        ),
+    ),
+    (
+        "amount",
+        lambda written: ((_integer(written),),),
+        (
+            f"(?<![0-9][.,])(?<![0-9{_DIGITS_AND_SCALES}])((?=[0-9])"
+            f"(?:(?:[0-9]{{1,3}}(?:,[0-9]{{3}}){{1,3}}|[0-9]{{1,12}}|[{_DIGITS}])?[{_SCALE_SIGNS}]){{1,8}}"
+            f"(?:[0-9]{{1,3}},[0-9]{{3}}|[0-9]{{1,7}}|[{_DIGITS}])?)(?![0-9{_DIGITS}])",
+            f"(?<![0-9{_DIGITS_AND_SCALES}])(?!{_NO_NUMBER})([{_DIGITS_AND_SCALES}]{{1,16}}(?={_COUNTERS})|[{_DIGITS_AND_SCALES}]{{1,15}}[万億兆萬]|[{_DIGITS_AND_SCALES}]{{4,16}})",
+        ),
+    ),
+    (
+        "amount",
+        _scaled,
+        (
+            f"{_BEGIN}(?<![0-9][.,]){_DECIMAL}[ -]?({_SCALE})[.]?{_END}",
+            f"{_BEGIN}(?<![0-9][.,]){_DECIMAL}({_GLUED_SCALE}){_END}",
+            f"{_BEGIN}(?<![0-9][.,]){_DECIMAL} ?({_MONEY_SCALE})[.]?(?= ?(?:[€$£¥]|eur|usd|chf|gbp|руб|р[.]))",
+            f"(?:(?<=[€$£¥])|(?<=[€$£¥] )){_DECIMAL} ?({_MONEY_SCALE}){_END}",
+            f"{_BEGIN}(?<![0-9][.,]){_DECIMAL}(千万|百万|[{_SCALE_SIGNS}])",
         ),
     ),
     (

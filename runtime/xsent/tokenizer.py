@@ -20,7 +20,10 @@ _FREQUENT, _RARE = -8.0, -12.0  # natural log-probabilities of words found nearl
 # Languages whose text `expected_tokens` was measured on (docs/choosing.md).
 MEASURED = frozenset(("en", "fr", "de", "es", "it", "pt", "nl", "ru", "ja"))
 _ENOUGH = 20  # characters; a shorter text may be a name
-_EXCESS = 1.6  # tokens beyond those expected, per square root of the characters
+_EXCESS = 1.5  # tokens beyond those expected, per square root of the characters
+# A mark is a token. A list of words has more marks than the text that `expected_tokens` was measured on.
+_MARK, _MARKS = 0.75, 0.035  # tokens that a mark has beyond other characters; usual share of marks in a text
+_KANA, _JAPANESE = re.compile("[\u3041-\u30ff]"), 0.1  # no text with this share of kana is foreign, if it is old
 _WORDS = 0.85  # smallest share of letters and spaces in a text to judge: no numbers, no code
 
 
@@ -36,9 +39,14 @@ def expected_tokens(text: str) -> float:
 
 def seems_foreign(text: str, tokens: int) -> bool:
     """Whether a text has far more tokens than one in a `MEASURED` language: its words are cut into small pieces."""
-    if len(text) < _ENOUGH or tokens - expected_tokens(text) <= _EXCESS * len(text) ** 0.5:
+    length = len(text)
+    excess, most = tokens - expected_tokens(text) + _MARK * _MARKS * length, _EXCESS * length**0.5
+    if length < _ENOUGH or excess <= most:  # nearly every text
         return False
-    return sum(sign.isalpha() or sign == " " for sign in text) >= _WORDS * len(text)
+    marks = sum(not (sign.isalnum() or sign.isspace()) for sign in text)
+    if excess - _MARK * marks <= most or len(_KANA.findall(text)) >= _JAPANESE * length:
+        return False
+    return sum(sign.isalpha() or sign == " " for sign in text) >= _WORDS * length
 
 
 class Tokenizer:

@@ -2,12 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Literal
 
 from xsent.clean import remove_format, without_markup
-from xsent.numbers import find_numbers
+from xsent.numbers import Number, find_numbers
 
 _SHORTEST, _ENDING = 4, 3  # fewest letters of a beginning, most letters of an ending
 
@@ -47,12 +47,21 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
     (`xsent.numbers`): "48,210" is found as "48210".
     """
     plain = folded(text)
+    return _keys(plain, _whole(plain))
+
+
+def _whole(plain: str) -> list[Number]:
+    """The numbers of a folded text that are one word each."""
+    return [number for number in find_numbers(plain) if number.kind in _WHOLE]
+
+
+def _keys(plain: str, numbers: Iterable[Number]) -> Iterator[tuple[str, ...]]:
+    """The keys of a folded text with these numbers."""
     end = 0
-    for number in find_numbers(plain):
-        if number.kind in _WHOLE:
-            yield from _written_keys(plain, end, number.start)
-            yield from number.words
-            end = number.end
+    for number in numbers:
+        yield from _written_keys(plain, end, number.start)
+        yield from number.words
+        end = number.end
     yield from _written_keys(plain, end, len(plain))
 
 
@@ -86,11 +95,13 @@ def beginning(key: str) -> str:
 
 
 def joined_keys(text: str) -> str:
-    """All keys of a text, separated by spaces, as in the table of words; also those of the parts of its numbers."""
+    """All keys of a text, separated by spaces, as in the table of words; also those of its numbers and beside them."""
     plain = folded(text)
-    numbers = [number for number in find_numbers(plain) if number.kind in _WHOLE]
-    words = chain(_written_keys(plain, 0, len(plain)), *(number.words for number in numbers))
-    return " ".join(chain.from_iterable(words))
+    written = [*chain.from_iterable(_written_keys(plain, 0, len(plain)))]
+    if numbers := _whole(plain):
+        known = {*written}
+        written += (key for key in chain.from_iterable(_keys(plain, numbers)) if key not in known)
+    return " ".join(written)
 
 
 def has_words(text: str) -> bool:

@@ -74,6 +74,12 @@ DIGITS = [  # numbers in all notations, and beside what is none
     "1.234,56 1,234.56 1 234,56 1'234.56 1234.56 12,34,567 48,210.00 1.234 2.5 3.10 1.2.3 0.5 -5 007 12345.6.7",
     "2024-03-12T14:30:00Z 12.3.2024, 12.03.24 3/12/2024 3/25/2024 2024年3月12日 3月12日 12-Mar-2024 31.02.2024 2024/03",
     "午後2時30分; March 12, 2024; le 1er mars 2024; 12. März; 1º de março de 2024; 12 марта 2024 г. 5 out of 10",
+    "25000円 2万5千円 二万五千円 3億2千万 1.5万人 120万5,000円 １０万 金弐万五千円也 六本木",
+    "午後三時半 三時間 15時三十分 R6年4月1日 H.31.4.30 十五万 百万 千葉 25 milj",
+    "一人 十分 1,234.5億 5千万 3.2千万",
+    "1,2 Mio. € 25 тыс. руб. 25 mil euros 2 millions 25k 25К 4k €3.5m 2 M€ 25т.р. 3 mil millones 1.234 million 2-3 mln",
+    "令和6年4月1日 R6.4.1 令和元年5月 平成 31 年 4 月 30 日 昭和六十四年一月七日",
+    "2024年(令和6年)4月1日 二〇二四年十二月二十五日",
     "14:30 2:30 pm 2:30 P.M. 12 am 14h30 18 h 14.30 Uhr 18 Uhr 8 Uhr abends 14.30 uur 14時30分 3時間 10:00-12:00",
 ]
 
@@ -81,7 +87,8 @@ DIGITS = [  # numbers in all notations, and beside what is none
 def random_numbers() -> list[str]:
     """Digits and what is between them in numbers, drawn at random."""
     chance = random.Random(3)
-    signs = [*"0123456789", *"0123456789", *" .,:/-+('’) ", "12", "2024", "pm", " Uhr", " März ", "h", "de", "月", "日"]
+    signs = [*"0123456789", *"0123456789", *" .,:/-+('’) ", *"月日年万千億十二五〇円人k€h"]
+    signs += ["12", "2024", "pm", " Uhr", " März ", "de", "令和", " Mio.", " mil"]
     return ["".join(chance.choices(signs, k=chance.randint(2, 40))) for _ in range(3000)]
 
 

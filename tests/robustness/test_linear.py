@@ -19,6 +19,7 @@ from texts import pdf
 from xsent import DataError, build_index
 from xsent.clean import clean_text
 from xsent.mining.opposites import opposed
+from xsent.mining.paraphrases import difference
 from xsent.mining.quantities import differ, quantities
 from xsent.search.shared_words import shared_words
 from xsent.search.store import IndexDatabase
@@ -236,6 +237,7 @@ DIGITS = [
     "３",
 ]
 WORDS = [
+    *marks("1万", "千", "二〇", "1 mil ", "1,111 mil", "令和1年", "2024年(", "$1m ", "1.", start="1"),
     *marks(*DIGITS, "ab12", "1/1/", "1-1", "a. m", " de la", "年1", "\0t1:11", start="1"),
     *marks("\u0315\u0300", "\u0300", "a\u0315\u0300", "\uff9e\u0300", "\u0345\u0300", "\u0f73\u0f71", "\u05b0\u0591"),
     *marks("\u0315\u0300", "\u0300", "\uff9e\u0300", start="a", middle="b"),
@@ -244,6 +246,7 @@ WORDS = [
 QUANTITIES = marks(
     "two ", "twenty-", "hundert", "thousand ", "quatre vingt ", "一", "十人", "5 km ", "-5 ", "1万", "at_", "l'"
 )
+QUANTITIES += marks("half ", "half past ", "mil ", "mille", "zweieinhalb", "1⁄2 ", "2 et demie ", "半")
 QUERIES = marks("a", "é", "漢", "a ", "1", "_", '"', "*", "NEAR(", "(", ")", "-", "^", ":", "\u0315\u0300")
 
 
@@ -356,6 +359,11 @@ def test_noise(repeated: Repeated) -> None:
 @pytest.mark.parametrize("repeated", some_slow(*zip(WORDS, strict=True)))
 def test_words(repeated: Repeated) -> None:
     assert_linear(lambda text: lambda: joined_keys(text), repeated)
+
+
+@pytest.mark.parametrize("repeated", marks("a ", "a b ", every=3), ids=str)
+def test_order(repeated: Repeated) -> None:
+    assert_linear(lambda text: lambda: difference(f"x {text} b c d", f"x c b {text} d"), repeated)
 
 
 @pytest.mark.parametrize("repeated", some_slow(*zip(QUANTITIES, strict=True)))

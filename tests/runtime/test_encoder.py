@@ -70,6 +70,12 @@ def test_sentences_in_other_languages_are_counted_in_one_warning(mini_bundle: Pa
         with pytest.warns(UnknownTextWarning, match=message):
             encoder.encode(text)
     own = [notes[2] for notes in NOTES.values()]
+    own += [
+        "Рецепт борща: свёкла, капуста, морковь, лук, томатная паста, чеснок, укроп",
+        "Einkauf: Brot, Milch, Eier, Joghurt, Zucchini, Auberginen, Spülmittel, Katzenstreu, Klopapier",
+        "石炭をば早や積み果てつ。中等室の卓のほとりはいと静にて、熾熱燈の光の晴れがましきも徒なり。",
+        "隴西の李徴は博学才穎、天宝の末年、若くして名を虎榜に連ね、ついで江南尉に補せられたが、性、狷介、自ら恃むところ頗る厚い。",
+    ]
     own += ["OK", "Kobayashi", "7 Up", "a8f3-9c0d-77e1", "2024-11-25 17:48:03", "https://t.co/x7Gh2kQ9"]
     for text in (own, *own):
         encoder.encode(text)

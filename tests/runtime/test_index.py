@@ -83,8 +83,8 @@ def database(folder: Path) -> Path:
 ENDLESS = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT"
 NOT_OURS = r"\.db: damaged \(it does not have the tables of an index\)"
 SQL = {
-    "PRAGMA user_version = 9": "version 9, this xsent reads 8; upgrade xsent",
-    "PRAGMA user_version = 3": "version 3, this xsent reads 8; build the index again with --force",
+    "PRAGMA user_version = 10": "version 10, this xsent reads 9; upgrade xsent",
+    "PRAGMA user_version = 3": "version 3, this xsent reads 9; build the index again with --force",
     "DROP TABLE words_data": NOT_OURS,
     "DROP TABLE words": NOT_OURS,
     "DROP TABLE passages": NOT_OURS,

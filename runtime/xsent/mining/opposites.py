@@ -1,51 +1,99 @@
 """Words that exclude each other, in the nine languages: before and after, open and closed, days, months.
 
-The groups are in words.json. Each has columns that exclude each other, with the words of all languages for each. An
-asterisk stands for any ending, a point for the end of a clause, "_" for a space. Japanese may be anywhere in a text.
+The groups are in words.json. Each has columns that exclude each other; a column has the words of every language, in the
+order of `LANGUAGES`. An asterisk stands for any ending, a point for the end of a clause, "_" for a space. A tilde
+follows a word with other meanings, such as "voor" (before, for): it counts only between texts of one language. Japanese
+may be anywhere in a text.
 """
 
 import re
 import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
 
-from xsent.mining.quantities import TABLES
+from xsent.languages import likely_languages
+from xsent.mining.number_words import TABLES
 
-_JAPANESE = re.compile("[\u3041-\u30ff\u4e00-\u9fff]")
+LANGUAGES = "en de fr es it pt nl ru ja".split()
+
 _WORD = re.compile("([^\\W\\d_]+(?:['-][^\\W\\d_]+)*)( *(?:[^\\w\\s]|$))?")
-_SHORTEST = 3  # letters before an asterisk
+_SHORTEST, _LONGEST = 3, 20  # letters before an asterisk
+_WORDS = 3  # of a phrase, at most
+_LIKELY = 0.5  # a short text may be in any language that has half the function words of the likeliest one
 
 Pole = tuple[int, int]  # numbers of a group and of a column
 
 
-def _listed() -> dict[str, set[Pole]]:
-    """The columns of every word, as it is listed."""
-    found: dict[str, set[Pole]] = {}
+class _Listed(NamedTuple):
+    """Words of a language that exclude others."""
+
+    poles: dict[str, set[Pole]]  # by word
+    weak: set[str]  # words that have other meanings, too
+    begin: set[str]  # words that begin a phrase
+
+
+def _listed(place: int) -> _Listed:
+    poles: dict[str, set[Pole]] = {}
+    weak = set()
     for group, row in enumerate(TABLES["opposites"]):
         for column, words in enumerate(row):
-            for word in words.casefold().split():
-                found.setdefault(word, set()).add((group, column))
-    return found
+            for written in words.split(" | ")[place].casefold().split():
+                word = written.removesuffix("~")
+                poles.setdefault(word, set()).add((group, column))
+                if word != written:
+                    weak.add(word)
+    return _Listed(poles, weak, {word.partition("_")[0] for word in poles if "_" in word})
 
 
-_LISTED = _listed()
-_PARTS = {word: poles for word, poles in _LISTED.items() if _JAPANESE.search(word)}
-_PART = re.compile("|".join(sorted(_PARTS, key=len, reverse=True)))
+_LISTED = {language: _listed(place) for place, language in enumerate(LANGUAGES)}
+_JAPANESE = _LISTED["ja"]
+_PART = re.compile("|".join(sorted(_JAPANESE.poles, key=len, reverse=True)))
 
 
 def opposed(first: str, second: str) -> bool:
     """Whether the texts have words that exclude each other, each one that the other lacks."""
-    one, other = _poles(first), _poles(second)
+    languages = [likely_languages(text, _LIKELY) for text in (first, second)]
+    same = not all(languages) or not {*languages[0]}.isdisjoint(languages[1])
+    one, other = (_poles(text, likely, weak=same) for text, likely in zip((first, second), languages, strict=True))
     return bool({group for group, _ in one - other} & {group for group, _ in other - one})
 
 
-def _poles(text: str) -> set[Pole]:
+def _poles(text: str, languages: list[str], *, weak: bool) -> set[Pole]:
+    """The columns of the words of a text, in its languages, or in all if none is known; `weak` words count or not."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    found = set[Pole]()
-    previous = ""
-    for word, end in (match.groups() for match in _WORD.finditer(folded)):
-        keys = [word, f"{previous}_{word}", *([] if end is None else [f"{word}."])]
-        if "'" in word:  # l'hiver
-            keys.append(word.rpartition("'")[2])
-        keys += (f"{word[:letters]}*" for letters in range(_SHORTEST, min(len(word), 20) + 1))
-        found.update(*(_LISTED[key] for key in keys if key in _LISTED))
-        previous = word
-    return found.union(*(_PARTS[part] for part in _PART.findall(folded)))
+    found = set[Pole]().union(
+        *(_JAPANESE.poles[part] for part in _PART.findall(folded) if _counts(part, _JAPANESE, weak))
+    )
+    tables = [_LISTED[language] for language in languages or LANGUAGES if language in _LISTED]
+    words = [(match[1], match[2] is not None) for match in _WORD.finditer(folded)]
+    place = 0
+    while place < len(words):
+        taken = 1
+        for table in tables:
+            keys, count = _keys(words[place : place + _WORDS], table)
+            taken = max(taken, count)
+            found.update(*(table.poles[key] for key in keys if _counts(key, table, weak)))
+        place += taken
+    return found
+
+
+def _counts(word: str, table: _Listed, weak: bool) -> bool:
+    return weak or word not in table.weak
+
+
+def _keys(words: list[tuple[str, bool]], table: _Listed) -> tuple[list[str], int]:
+    """What a table lists of the first words, and how many words that takes: the longest phrase, or one."""
+    word, end = words[0]
+    for count in range(len(words), 1, -1) if word in table.begin else ():
+        phrase = "_".join(word for word, _ in words[:count])
+        if phrase in table.poles:
+            return [phrase], count
+    return [key for key in _forms(word, end) if key in table.poles], 1
+
+
+@lru_cache(4096)
+def _forms(word: str, end: bool) -> list[str]:
+    """How a word may be listed."""
+    forms = [word, f"{word}."] if end else [word]
+    forms += (f"{word[:letters]}*" for letters in range(_SHORTEST, min(len(word), _LONGEST) + 1))
+    return [*forms, word.rpartition("'")[2]] if "'" in word else forms  # l'hiver

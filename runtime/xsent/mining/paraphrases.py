@@ -26,8 +26,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from xsent.languages import likely_languages
 from xsent.mining.bitext import Bitext, present_rows
 from xsent.mining.margin import compare_blocks
+from xsent.mining.number_words import TABLES
 from xsent.mining.opposites import opposed
 from xsent.mining.quantities import differ, quantities
 from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
@@ -49,36 +51,13 @@ Difference = Literal["number", "negation", "opposite", "order"]
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CONTRACTED = re.compile(r"n['’]t\b(?! (?:i|you|he|she|it|we|they|there)\?)", re.I)  # but not "isn't it?"
-_SCRIPTS = (("ja", re.compile(r"[\u3040-\u30ff]")), ("ru", re.compile(r"[\u0400-\u04ff]")))
-# Words that identify a language.
-_COMMON = {
-    "en": "the a an of to and is are was were you he she we they i my your his her this that with for has have",
-    "fr": "le la les un une des du de et est sont je tu il elle nous vous ils ce cette dans pour avec sur au a ont",
-    "de": "der die das den dem ein eine einen und ist sind ich du er sie es wir ihr mit für auf im zu von hat war",
-    "es": "el la los las un una y es son de del que en con por para yo tú él ella su al ha está se lo mi",
-    "it": "il lo la i gli le un una e è sono di del della che in con per io lui lei ha hanno al mi si nel",
-    "pt": "o a os as um uma e é são de do da dos das que em com por para eu ele ela ao na seu sua está foi no você",
-    "nl": "de het een en is zijn ik je jij hij zij ze wij van met voor op te heeft hebben dat dit mijn",
-}
-_NEGATIVE = {
-    "en": "not no never none nobody nothing nowhere neither nor cannot without forbidden prohibited banned impossible",
-    "fr": "ne n pas jamais rien aucun aucune personne ni sans interdit interdite impossible défendu",
-    "de": "nicht nichts nie niemals niemand kein keine keinen keinem keiner ohne weder verboten untersagt unmöglich",
-    "es": "no nunca jamás nada nadie ningún ninguno ninguna ni sin tampoco prohibido prohibida imposible",
-    "it": "non niente nulla nessuno nessun nessuna senza vietato vietata proibito impossibile",
-    "pt": "não nunca jamais nada ninguém nenhum nenhuma nem sem proibido proibida impossível",
-    "nl": "nee niet niets nooit niemand geen noch zonder nergens verboden onmogelijk",
-    "ru": "не нет ни никогда ничего никто никого нельзя без запрещено запрещён запрещена невозможно",
-}
-_NEGATIVE_JAPANESE = re.compile("ない|なかっ|なく|ません|ずに|禁止|禁煙|不可")
+_NEGATIVES = {language: {*words.split()} for language, words in TABLES["negative"].items()}
+_NEGATIVE_JAPANESE = re.compile("ない|なかっ|なく|ません|ずに|禁止|禁煙|不可|未払|未納")
 # Negations only in form: must, may, only, surely, few, soon, "shall we".
 _NO_NEGATION = re.compile(
     "なけれ?ば(?:なら|なり|いけ)(?:ない|なかっ|ません)|なくては(?:なら|なり|いけ)(?:ない|ません)|ないと(?:いけ|なら|なり)(?:ない|ません)"
     "|(?:違い|ちがい|しか)(?:ない|なかっ|ありません)|かもしれ(?:ない|ません)|ませんか|ないか|だけで(?:は)?なく|少なく|少ない|[間ま]もなく|危ない|す[みい]ません|済みません"
 )
-_SETS = {
-    language: (set(_COMMON.get(language, "").split()), set(words.split())) for language, words in _NEGATIVE.items()
-}
 # Words that are subjects by their form: "Gestern kam ich" is "Ich kam gestern".
 _SUBJECTS = set("ich du er wir ik jij hij wij we".split())
 _JAPANESE_ROLES = re.compile("(.+?)[はが](.+?)[をに](.+)")
@@ -237,17 +216,12 @@ def _around(cosines: Floats) -> Floats:
 
 
 def _negates(text: str) -> bool:
-    language = next((code for code, script in _SCRIPTS if script.search(text)), None)
-    if language == "ja":
+    likely = likely_languages(text)
+    if {"ja", "zh"}.intersection(likely):
         return bool(_NEGATIVE_JAPANESE.search(_NO_NEGATION.sub("", text)))
-    words = set(_WORD.findall(text.lower()))
-    if not language:
-        known = {code: len(words & (common | negative)) for code, (common, negative) in _SETS.items()}
-        most = max(known.values())
-        likely = [code for code, count in known.items() if count == most]
-    else:
-        likely = [language]
-    return any(words & _SETS[code][1] for code in likely) or ("en" in likely and bool(_CONTRACTED.search(text)))
+    words = {*_WORD.findall(text.lower())}
+    negative = any(words & _NEGATIVES.get(language, set()) for language in likely or _NEGATIVES)
+    return negative or ("en" in likely and bool(_CONTRACTED.search(text)))
 
 
 def _reordered(first: list[str], second: list[str]) -> bool:
@@ -255,13 +229,13 @@ def _reordered(first: list[str], second: list[str]) -> bool:
     left, right = ([word.casefold() for word in words] for words in (first, second))
     if left == right or sorted(left) != sorted(right):
         return False
-    while left[0] == right[0]:
-        left, right = left[1:], right[1:]
-    while left[-1] == right[-1]:
-        left, right = left[:-1], right[:-1]
+    start = next(place for place, (one, other) in enumerate(zip(left, right, strict=True)) if one != other)
+    end = next(place for place in range(len(left), 0, -1) if left[place - 1] != right[place - 1])
+    left, right = left[start:end], right[start:end]
     if _SUBJECTS & {left[0], left[-1], right[0], right[-1]}:
         return False
-    return all(left[turn:] + left[:turn] != right for turn in range(len(left)))
+    turned, wanted = (f" {' '.join(words)} " for words in (left + left, right))
+    return wanted not in turned
 
 
 def _names_swapped(first: list[str], second: list[str]) -> bool:

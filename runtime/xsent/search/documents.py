@@ -13,7 +13,7 @@ from xsent.errors import DataError
 from xsent.files.atomic import atomic_folder, explain_write_errors, only_writer, recover
 from xsent.progress import Progress, known_total
 from xsent.search.index import SearchIndex
-from xsent.search.store import CLEAN, IndexState, has_index
+from xsent.search.store import IndexState, has_index
 from xsent.search.writer import Document, IndexWriter, add_documents, new_index, state_of
 
 _WORTH_COMPACTING = 10_000  # fewest removed rows, which must also outnumber the others
@@ -50,7 +50,7 @@ def update_index(
     path = Path(os.path.abspath(path))
     recover(path)
     if force or not (path.exists() and has_index(path)):
-        with new_index(path, IndexState(encoder.fingerprint, encoder.dim, clean=CLEAN * encoder.clean)):
+        with new_index(path, IndexState(encoder.fingerprint, encoder.dim, clean=int(encoder.clean))):
             pass
 
     def kept() -> str:

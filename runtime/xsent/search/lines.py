@@ -23,7 +23,7 @@ from xsent.files.atomic import (
 from xsent.files.text import LineDigest
 from xsent.progress import Progress, known_total
 from xsent.search.index import SearchIndex
-from xsent.search.store import CLEAN, IndexState, StoredDocument
+from xsent.search.store import IndexState, StoredDocument
 from xsent.search.writer import Document, IndexWriter, add_documents, new_index, state_of
 
 _BLOCK_LINES, _BLOCK_TEXT = 1000, 1 << 20  # lines per block, and characters after which a block ends
@@ -83,7 +83,7 @@ def build_index(
     recover(path)
     refuse_links(path)
     job = _LineJob(texts, encoder, source, space, show_progress_bar)
-    empty = IndexState(encoder.fingerprint_of(space), encoder.dim, clean=CLEAN * encoder.clean)
+    empty = IndexState(encoder.fingerprint_of(space), encoder.dim, clean=int(encoder.clean))
     if force:
         with new_index(path, empty, complete=True) as folder:
             try:

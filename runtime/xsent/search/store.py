@@ -30,8 +30,7 @@ from xsent.words import joined_keys
 _DATABASE = "passages-*.db"  # a new name for each index, or SQLite would replay another index's journal
 _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last one is from version 5
 
-VERSION = 8
-CLEAN = 2  # `IndexState.clean` of an index of cleaned texts; 1 is that of indexes whose words were not cleaned
+VERSION = 9
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class IndexState:
     lines: int = 0  #: lines read, including empty ones; 0 in an index of documents
     rows: int = 0  #: passages, or windows of lines, with a vector, including those of removed documents
     start: int = 0  #: lines before an incomplete addition; otherwise all lines
-    #: not 0 if texts were cleaned before they were encoded, see `xsent.clean.clean_text`; 2 if their words were, too
+    #: 1 if texts were cleaned before they were encoded and their words read, see `xsent.clean.clean_text`
     clean: int = 0
 
     @property
@@ -226,7 +225,7 @@ class IndexDatabase:
     def check_words(self) -> None:
         """Raise DataError if the indexed words of the passages do not match their texts."""
         expected = _Tally()
-        clean = self.state().clean >= CLEAN
+        clean = bool(self.state().clean)
         passages = self._read("SELECT ifnull(max(row), -1) FROM passages")[0][0]
         for first in range(0, passages + 1, _TALLIED):
             for row, passage in self.passages(first, _TALLIED).items():
@@ -320,7 +319,7 @@ class IndexDatabase:
         """Add or drop the words of passages; a SQL function would swallow Ctrl-C."""
         query = "SELECT row, source, context, text FROM passages WHERE row BETWEEN ? AND ?"
         found = self._connection.execute(query, (first, last))
-        keys = ((row, passage_keys(*map(str, columns), clean=state.clean >= CLEAN)) for row, *columns in found)
+        keys = ((row, passage_keys(*map(str, columns), clean=bool(state.clean))) for row, *columns in found)
         self._connection.executemany(statement, keys)
 
     def _remove(self, name: str, state: IndexState, unless_first: int = -1) -> None:

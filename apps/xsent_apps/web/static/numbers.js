@@ -49,6 +49,51 @@ const HALF = `(${MORNING}|${EVENING}|uhr|uur)`;
 const [IN_MORNING, IN_EVENING] = [MORNING, EVENING].map((half) => new RegExp(`^(?:${half})$`));
 const TWO_DIGITS = /^(?:2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/; // country codes, ITU-T E.164
 
+// Words that multiply a number before them, by the exponent of ten.
+const SCALES = {
+  3: "thousand tausend tsd mille mila mil duizend тыс тысяч тысяча тысячи",
+  6:
+    "million millions millionen mio mn mln mill millón millones milione milioni milhão milhões miljoen milj" +
+    " миллион миллиона миллионов млн",
+  9:
+    "billion billions bn milliard milliards milliarde milliarden mrd mld miliardo miliardi miljard bilhão bilhões" +
+    " mil_millones mil_milhões миллиард миллиарда миллиардов млрд",
+  12:
+    "trillion trillions billionen billón billones bilioni biljoen trilhão trilhões" +
+    " триллион триллиона триллионов трлн",
+};
+const GLUED_SCALES = { 3: "k к" }; // "25k", not "25 k"
+const MONEY_SCALES = { 3: "k т", 6: "m mi mm", 9: "b bi md mds", 12: "tn" }; // beside a currency: "$3.5m", "2 M€"
+const JAPANESE_SCALES = { 十: 1, 百: 2, 千: 3, 万: 4, 億: 8, 兆: 12, 拾: 1, 萬: 4 };
+const TABLES = [SCALES, GLUED_SCALES, MONEY_SCALES];
+const EXPONENTS = new Map([
+  ...TABLES.flatMap((table) =>
+    Object.entries(table).flatMap(([exponent, words]) => words.split(" ").map((word) => [word.replace("_", " "), Number(exponent)])),
+  ),
+  ...Object.entries({ 千万: 7, 百万: 6, ...JAPANESE_SCALES }),
+]);
+const [SCALE, GLUED_SCALE, MONEY_SCALE] = TABLES.map((table) =>
+  Object.values(table).reverse().join(" ").replaceAll(" ", "|").replaceAll("_", " "),
+);
+const KANJI = new Map([..."〇一二三四五六七八九壱弐参"].map((sign, at) => [sign, "0123456789123"[at]]));
+const DIGITS = [...KANJI.keys()].join("");
+const SCALE_SIGNS = Object.keys(JAPANESE_SCALES).join("");
+const DIGITS_AND_SCALES = DIGITS + SCALE_SIGNS;
+const COUNTERS =
+  "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒錠粒箱袋皿曲]|[かヶカケ][所月国]|[キトグリドパポユセミメ][ァ-ー]";
+const NO_NUMBER = `[万億兆萬]|十分(?!間)|一(?![円年月]|[${DIGITS_AND_SCALES}])`;
+const DECIMAL_NUMBER = "([0-9]{1,9})(?:([.,' ’])([0-9]{3}(?:\\2[0-9]{3}){0,5}))?(?:[.,]([0-9]{1,9}))?";
+const ERAS = { 令和: 2018, 平成: 1988, 昭和: 1925, 大正: 1911, 明治: 1867, r: 2018, h: 1988, s: 1925 };
+const ERA = "(令和|平成|昭和|大正|明治) ?([0-9]{1,2}|元|[二三四五六]?十[一二三四五六七八九]?|[一二三四五六七八九])";
+const JAPANESE_YEAR = `([0-9]{4}|[${DIGITS.slice(0, 10)}]{4})`;
+const JAPANESE_DAY =
+  "(0?[1-9]|1[0-2]|十[一二]?|[一二三四五六七八九]) ?月 ?" +
+  "(0?[1-9]|[12][0-9]|3[01]|[二三]?十[一二三四五六七八九]?|[一二三四五六七八九]) ?日";
+const JAPANESE_HOUR = "([01]?[0-9]|2[0-4]|二?十[一二三四五六七八九]?|[一二三四五六七八九])";
+const JAPANESE_MINUTE = "(?:([0-5]?[0-9]|[二三四五]?十[一二三四五六七八九]?|[一二三四五六七八九])分|(半))";
+const ALSO = "(?:[(][^()]{1,12}[)])?"; // the same year of the other calendar
+const SOME_DIGIT = new RegExp(`[0-9${DIGITS_AND_SCALES}]`);
+
 const two = (number) => String(number).padStart(2, "0");
 const unzeroed = (digits) => digits.replace(/^0+/, "");
 
@@ -58,7 +103,7 @@ const unzeroed = (digits) => digits.replace(/^0+/, "");
 /** The numbers of a text, in their order; the text is folded as in words.js. @param {string} text @returns {Found[]} */
 export function findNumbers(text) {
   const found = [];
-  if (!/[0-9]/.test(text)) return found;
+  if (!SOME_DIGIT.test(text)) return found;
   for (const [pattern, read] of NOTATIONS) {
     text = text.replace(pattern, (written, ...rest) => {
       const at = rest.findIndex((part) => typeof part === "number");
@@ -72,6 +117,11 @@ export function findNumbers(text) {
 function value(whole, fraction = "") {
   const kept = fraction.replace(/0+$/, "");
   return (unzeroed(whole) || "0") + (kept && DECIMAL + kept);
+}
+
+function shifted(form, exponent) {
+  const [whole, fraction = ""] = form.split(DECIMAL);
+  return value(whole + fraction.slice(0, exponent).padEnd(exponent, "0"), fraction.slice(exponent));
 }
 
 function timeOfDay(hour, minute = "", half = "") {
@@ -98,7 +148,31 @@ const numeric = (year, month, day) => date(year, [month, day]);
 const named = (day, month, year) => date(year, [MONTH_OF.get(month), day]);
 
 const monthFirst = (month, day, year) => named(day, month, year);
-const halfFirst = (half, hour, minute) => timeOfDay(hour, minute, half);
+const japaneseTime = (half, hour, minute, thirty) =>
+  timeOfDay(integer(hour), thirty ? "30" : minute && integer(minute), half);
+
+const japaneseDate = (year, month, day) => date(year && integer(year), [integer(month), integer(day)]);
+
+function era(name, year, month, day) {
+  const whole = String(ERAS[name] + (year === "元" ? 1 : Number(integer(year))));
+  return month ? date(whole, [integer(month), integer(day)]) : [[whole]];
+}
+
+function integer(written) {
+  let [total, section, digits] = [0n, 0n, ""];
+  for (const sign of written.replaceAll(",", "")) {
+    const exponent = JAPANESE_SCALES[sign];
+    if (!exponent) {
+      digits += KANJI.get(sign) ?? sign;
+      continue;
+    }
+    const number = BigInt(digits);
+    digits = "";
+    if (exponent < 4) section += (number || 1n) * 10n ** BigInt(exponent);
+    else [total, section] = [total + (section + number || 1n) * 10n ** BigInt(exponent), 0n];
+  }
+  return String(total + section + BigInt(digits));
+}
 
 function phone(written) {
   const digits = written.replace(/[^0-9]/g, "");
@@ -116,33 +190,56 @@ function grouped(first, sign, others, fraction) {
   return [".,".includes(sign) && /^..[1-9]$/.test(groups) && !fraction ? [whole, value(first, groups)] : [whole]];
 }
 
+function scaled(first, sign, others, fraction, scale) {
+  const forms = grouped(first, sign, others, fraction)[0].map((form) => shifted(form, EXPONENTS.get(scale)));
+  return [GLUED_SCALES[3].includes(scale) && !others && !fraction ? [...forms, first + scale] : forms];
+}
+
+const japanese = (written) => [[integer(written)]];
 const iban = (written) => [[written.replace(/[ -]/g, "")]];
 const amount = (whole, fraction) => [[value(whole.replaceAll(",", ""), fraction)]];
 
 const NOTATIONS = [
   [`${BEGIN}([a-z]{2}[0-9]{2}[ -]?[a-z0-9]{4}(?:[ -]?[0-9][0-9a-z]{3}){2,6}(?:[ -]?[0-9][0-9a-z]{0,2})?)${END}`, iban],
   [`${BEGIN}([0-9]{4})[-/.]${MONTH}[-/.]${DAY}${STOP}`, numeric],
-  [`${BEGIN}(?:([0-9]{4})年 ?)?${MONTH}月 ?${DAY}日`, numeric],
+  [`${BEGIN}${JAPANESE_YEAR} ?年${ALSO} ?${JAPANESE_DAY}`, japaneseDate],
+  [`${ERA} ?年${ALSO}(?: ?${JAPANESE_DAY})?`, era],
+  [`${BEGIN}([rhs])([0-9]{1,2}|元)年${ALSO}(?: ?${JAPANESE_DAY})?`, era],
+  [`${ERA}[./-] ?${MONTH}[./-] ?${DAY}${STOP}`, era],
+  [`${BEGIN}([rhs])[.]?([0-9]{1,2})[./-]${MONTH}[./-]${DAY}${STOP}(?![.][0-9])`, era],
+  [`${BEGIN}(?<![${DIGITS_AND_SCALES}])()${JAPANESE_DAY}`, japaneseDate],
   [`${BEGIN}${DAY}([./-]) ?${MONTH}\\2 ?${YEAR}${STOP}(?![.][0-9])`, either],
   [`${BEGIN}${MONTH}([/-])${DAY}\\2${YEAR}${STOP}`, either],
   [`${BEGIN}${DAY}${NTH}[ -](?:of |de |di )?(${NAME})(?:,?[ -](?:de |del |of )?([0-9]{4}))?${END}`, named],
   [`${BEGIN}${DAY}${NTH}[ -](?:de |di )?(${SHORT})[.]?,?[ -](?:de |del )?([0-9]{4})${END}`, named],
   [`${BEGIN}(${NAME})[ -]${DAY}(?:st|nd|rd|th)?(?:,? ([0-9]{4}))?(?![0-9:${LETTERS}])`, monthFirst],
   [`${BEGIN}(${SHORT})[.]?[ -]${DAY}(?:st|nd|rd|th)?,? ([0-9]{4})${END}`, monthFirst],
-  [`(午前|午後)${HOUR}時(?!間)(?:([0-5]?[0-9])分)?()`, halfFirst],
+  [`(午前|午後) ?${JAPANESE_HOUR}時(?!間)${JAPANESE_MINUTE}?`, japaneseTime],
+  [`${BEGIN}(?<![${DIGITS_AND_SCALES}])()${JAPANESE_HOUR}時${JAPANESE_MINUTE}`, japaneseTime],
   [`${BEGIN}${HOUR} ?(?:h|uhr|uur) ?${MINUTE}${END}()`, timeOfDay],
-  [`${BEGIN}${HOUR}時([0-5]?[0-9])分()`, timeOfDay],
   [`(?:${BEGIN}|(?<=\0t))${HOUR}:${MINUTE}(?::[0-5][0-9])?(?: ?${HALF}(?![${LETTERS}]))?(?![0-9:])`, timeOfDay],
   [`${BEGIN}${HOUR}[.]${MINUTE} ?${HALF}${END}`, timeOfDay],
   [`${BEGIN}${HOUR}() ?${HALF}${END}`, timeOfDay],
-  [`${BEGIN}${HOUR}() ?(h)${END}`, timeOfDay],
+  [`${BEGIN}(?<![0-9][.,])${HOUR}() ?(h)${END}`, timeOfDay],
   [`(?<![0-9${LETTERS}+])([(]?[+][0-9](?:[ ()./-]{0,3}[0-9]){6,14})${STOP}`, phone],
-  [`${BEGIN}([(]?0(?![.,])[0-9](?:[ ()./-]{0,3}[0-9]){7,13})${STOP}`, phone],
+  [`${BEGIN}(?<![0-9][.,])([(]?0(?![.,])[0-9](?:[ ()./-]{0,3}[0-9]){7,13})${STOP}`, phone],
   [`${BEGIN}(0[0-9]{6,7}|[178][0-9]{10})${STOP}`, phone],
   [`${BEGIN}((?=(?:-?[0-9]){9})[0-9]{1,7}(?:-[0-9]{1,7}){2,5})${STOP}`, phone],
   [`${BEGIN}((?:1[ .-])?[(]?[2-9][0-9]{2}[)]?[ .-]{1,2}[0-9]{3}[ .-][0-9]{4})${STOP}`, phone],
   [`${BEGIN}(8 ?[(]?[0-9]{3}[)]?[ -]?[0-9]{3}[ -][0-9]{2}[ -][0-9]{2})${STOP}`, phone],
   [`${BEGIN}([0-9]{2,4}(?:[ -][0-9]{2,4}){3,5})${STOP}`, phone],
+  [
+    `(?<![0-9][.,])(?<![0-9${DIGITS_AND_SCALES}])((?=[0-9])` +
+      `(?:(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,12}|[${DIGITS}])?[${SCALE_SIGNS}]){1,8}` +
+      `(?:[0-9]{1,3},[0-9]{3}|[0-9]{1,7}|[${DIGITS}])?)(?![0-9${DIGITS}])`,
+    japanese,
+  ],
+  [`(?<![0-9${DIGITS_AND_SCALES}])(?!${NO_NUMBER})([${DIGITS_AND_SCALES}]{1,16}(?=${COUNTERS})|[${DIGITS_AND_SCALES}]{1,15}[万億兆萬]|[${DIGITS_AND_SCALES}]{4,16})`, japanese],
+  [`${BEGIN}(?<![0-9][.,])${DECIMAL_NUMBER}[ -]?(${SCALE})[.]?${END}`, scaled],
+  [`${BEGIN}(?<![0-9][.,])${DECIMAL_NUMBER}(${GLUED_SCALE})${END}`, scaled],
+  [`${BEGIN}(?<![0-9][.,])${DECIMAL_NUMBER} ?(${MONEY_SCALE})[.]?(?= ?(?:[€$£¥]|eur|usd|chf|gbp|руб|р[.]))`, scaled],
+  [`(?:(?<=[€$£¥])|(?<=[€$£¥] ))${DECIMAL_NUMBER} ?(${MONEY_SCALE})${END}`, scaled],
+  [`${BEGIN}(?<![0-9][.,])${DECIMAL_NUMBER}(千万|百万|[${SCALE_SIGNS}])`, scaled],
   [`${BEGIN}(?<![0-9][.,])([1-9][0-9]{0,2})([.,' ’])([0-9]{3}(?:\\2[0-9]{3}){0,5})(?:(?!\\2)[.,]([0-9]{1,9}))?(?![.,]?[0-9])`, grouped],
   [`${BEGIN}([1-9][0-9]?(?:,[0-9]{2}){1,5},[0-9]{3})(?:[.]([0-9]{1,9}))?(?![.,]?[0-9])`, amount],
   [`${BEGIN}(?<![0-9][.,])([1-9][0-9]{3,15})[.,]([0-9]{1,9})(?![.,]?[0-9])`, amount],

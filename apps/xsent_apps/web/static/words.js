@@ -38,7 +38,10 @@ export const removeFormat = (text) => text.replace(FORMAT, "");
 
 /** The search keys of every word of a text; two words are equal if they share a key. @param {string} text */
 export function* wordKeys(text) {
-  const folded = folding(text);
+  yield* keysOfFolded(folding(text));
+}
+
+function* keysOfFolded(folded) {
   let end = 0;
   for (const number of findNumbers(folded)) {
     yield* writtenKeys(folded.slice(end, number.start));
@@ -72,11 +75,12 @@ export function hasWords(text) {
   return joinedKeys(plain) !== "" && !NOTHING.some((signs) => signs.test(plain));
 }
 
-/** All keys of a text and of the parts of its numbers, each between two spaces; none if it has no letter or digit. @param {string} text */
+/** All keys of a text, of its numbers, and beside them, each between two spaces; none if it has no letter or digit. @param {string} text */
 export function joinedKeys(text) {
   const folded = folding(text);
-  const words = [...writtenKeys(folded), ...findNumbers(folded).flatMap((number) => number.words)];
-  return words.flat().map((key) => ` ${key} `).join("");
+  const written = [...writtenKeys(folded)].flat();
+  const known = new Set(written);
+  return [...written, ...[...keysOfFolded(folded)].flat().filter((key) => !known.has(key))].map((key) => ` ${key} `).join("");
 }
 
 /** What a key shares with other forms of its word, as in xsent/words.py; empty if it is short or has a digit. */

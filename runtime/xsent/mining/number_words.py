@@ -1,0 +1,195 @@
+"""Numbers in words of the nine languages: "twelve hundred", "mil doscientos", "zweitausendfünfhundert", "half"."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from xsent.numbers import DECIMAL, SCALES, Forms, Number, shifted, time_of_day
+
+HALF = f"0{DECIMAL}5"
+
+# Words of numbers in the order of their values, of units, and of opposites; a language may have several rows.
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
+_SMALL, _TENS, _HUNDREDS = TABLES["small"], TABLES["tens"], TABLES["hundreds"]
+_ONE = {*TABLES["one"].split()}  # an article, too: counts before "thousand", and after tens and hundreds
+_ARTICLES = {*TABLES["articles"].split()}  # count before "thousand" only
+_JOINTS = {*TABLES["joints"].split()}
+_ALONE = {*TABLES["alone"].split()}  # "thousand" is a number, "millions" is none
+_HALVES = {*TABLES["halves"].split()}
+# Words for halves mean other things, too: "the media", "half past six", "por meio de".
+_NO_HALF_AFTER = re.compile(f"(?<![^ ])(?:{TABLES['no_half_after'].replace(' ', '|')}) $")
+_NO_HALF_BEFORE = re.compile(" ?[0-9]| (?:past|de|ambiente|[а-я]+ого)(?![a-zа-я])")
+_MOST_PARTS, _LONGEST_WORD, _BEFORE = 20, 80, 16
+
+
+def _glued() -> Iterator[tuple[str, int]]:
+    """Words from 21 to 99 that are written as one, or sound so: fünfundzwanzig, vijfentwintig, venticinque."""
+    for small, tens, first in ((2, 2, "ein"), (7, 6, "een")):
+        ones = [first, *_SMALL[small].split()[:8]]
+        for place, ten in enumerate(_TENS[tens].split(), 2):
+            for number, one in enumerate(ones, 1):
+                joint = "und" if small == 2 else "ën" if one.endswith("e") else "en"
+                yield f"{one}{joint}{ten}", 10 * place + number
+    for place, ten in enumerate(_TENS[4].split(), 2):
+        for number, one in enumerate(["uno", *_SMALL[4].split()[:8]], 1):
+            for spelled in (one, one.replace("tre", "tré"), one.replace("uno", "un")):
+                yield (ten[:-1] if one[0] in "uo" else ten) + spelled, 10 * place + number
+    for row in ("uno dós trés cuatro cinco séis siete ocho nueve", "ún dos tres cuatro cinco seis siete ocho nueve"):
+        for number, one in enumerate(row.split(), 21):
+            yield f"veinti{one}", number
+
+
+_WORDS: dict[str, int] = {
+    **{word: number for row in _SMALL for number, word in enumerate(row.split(), 2)},
+    **{word: 10 * number for row in _TENS for number, word in enumerate(row.split(), 2)},
+    **{word: 100 * number for row in _HUNDREDS for number, word in enumerate(row.split(), 2)},
+    **dict.fromkeys(TABLES["hundred"].split(), 100),
+    **{word: 10**exponent for exponent, row in SCALES.items() for word in row.split()},
+    **dict(_glued()),
+    "vingts": 20,
+}
+_WORDS = {word.casefold(): number for word, number in _WORDS.items()}
+_ENGLISH = {*_SMALL[0].split()} - {"six"}
+_KNOWN = {*_WORDS, *_ONE, *_ARTICLES, *_JOINTS, *_HALVES}
+_GLUED_SCALE = re.compile("(hundert|tausend|honderd|duizend|cento(?!tt)|cent(?=ott)|mila|mille)(?:und|en)?")
+_GLUED_HALF = re.compile("(.+?)(?:ein|[eë]n(?:een)?)hal(?:b|f|ve)(?:e[nrs]?)?")  # zweieinhalb, tweeënhalf
+_WORD = re.compile("[^\\W\\d_]+")
+
+
+class _Part(NamedTuple):
+    """A word of a number, or a part of one such as "zweihundertfünfzig"."""
+
+    start: int
+    end: int
+    word: str
+
+
+def number_words(folded: str, numbers: Iterable[Number]) -> Iterator[Number]:
+    """The numbers in words of a text in lower case, beside those that begin with digits."""
+    end = 0
+    for number in numbers:
+        yield from _between(folded, end, number.start)
+        end = number.end
+    yield from _between(folded, end, len(folded))
+
+
+def _between(folded: str, start: int, end: int) -> Iterator[Number]:
+    words = _WORD.finditer(folded, start, end)
+    parts = [_Part(*found.span(), piece) for found in words for piece in _pieces(found[0])]
+    place = 0
+    while place < len(parts):
+        count, forms = _longest(folded, parts, place)
+        if forms:
+            yield Number("plain", parts[place].start, parts[place + count - 1].end, (forms,))
+        place += count
+
+
+@lru_cache(4096)
+def _pieces(word: str) -> list[str]:
+    """A word, or the parts of it, if it may belong to a number."""
+    if word in _KNOWN:
+        return [word]
+    if len(word) > _LONGEST_WORD:
+        return []
+    half = _GLUED_HALF.fullmatch(word)
+    pieces = [half[1], "and", "half"] if half else [piece for piece in _GLUED_SCALE.split(word) if piece]
+    pieces = TABLES["with_half"].get(word, "").split() or pieces
+    return pieces if all(piece in _KNOWN for piece in pieces) else []
+
+
+def _longest(folded: str, parts: list[_Part], place: int) -> tuple[int, Forms]:
+    """How many parts the number at a place has, at least one, and its normal forms; empty if it is none."""
+    total = current = count = last = 0
+    before = ""
+    for at, part in enumerate(parts[place : place + _MOST_PARTS], place):
+        if before and not _adjoin(folded, parts[at - 1].end, part.start):
+            break
+        word, number = part.word, _WORDS.get(part.word, 0)
+        one = word in _ONE or (word in _ARTICLES and not before)
+        if word in _HALVES:
+            return _half(folded, parts, place, at, total + current, count)
+        if number == 100 and _multiplies(word, before, current):
+            current = max(current, 1) * 100
+        elif number >= 1000 and number != last:
+            total = (total + current or 1) * number if total < number else total + max(current, 1) * number
+            current, last = 0, number
+        elif number == 20 and current % 100 == 4:  # quatre-vingts
+            current += 76
+        elif (one or number) and (number or 1) < _room(current, number):
+            current += number or 1
+        elif not before or (word not in _JOINTS and word not in _ARTICLES):
+            break
+        else:  # "and"
+            before = word
+            continue
+        before, count = word, at + 1 - place
+    alone = parts[place].word
+    if count == 1 and (alone in _ONE or alone in _ARTICLES or (_WORDS[alone] in _NOT_ALONE and alone not in _ALONE)):
+        return 1, ()
+    return max(count, 1), (str(total + current),) * bool(count)
+
+
+_EXPONENTS = {word: exponent for exponent, row in SCALES.items() for word in row.split()}
+_NOT_ALONE = {100, *(10**exponent for exponent in SCALES)}
+
+
+def _half(folded: str, parts: list[_Part], place: int, at: int, whole: int, count: int) -> tuple[int, Forms]:
+    """The number that has a word for half: "two and a half", "half", "a half"; also "half past six", "halb sieben"."""
+    words = [part.word for part in parts[place:at]]
+    if count and any(word in _JOINTS for word in words[count:]):
+        scale = _scale(folded, parts, at)
+        return scale[0] + 1 - place, (shifted(f"{whole}{DECIMAL}5", scale[1]),)
+    if any(word not in _ONE and word not in _ARTICLES for word in words):
+        return max(count, 1), (str(whole),) * bool(count)
+    scale = _scale(folded, parts, at)
+    if scale[1]:  # half a million
+        return scale[0] + 1 - place, (shifted(HALF, scale[1]),)
+    half = parts[at]
+    later = parts[at + 1].word if at + 1 < len(parts) else ""
+    hour = 1 if later in ("one", "eins") else _WORDS.get(later, 13)
+    between = folded[half.end : parts[at + 1].start] if hour <= 12 else ""
+    if between in (" ", " past ", "-past "):
+        hour -= between == " " and later not in _SMALL[0].split()  # "half seven" is another hour in English
+        return at + 2 - place, (*time_of_day(str(hour), "30")[0], f"t{hour + 12}30")
+    other = _NO_HALF_BEFORE.match(folded, half.end) or _NO_HALF_AFTER.search(
+        folded[max(0, half.start - _BEFORE) : half.start]
+    )
+    return at + 1 - place, () if other else (HALF,)
+
+
+def _scale(folded: str, parts: list[_Part], at: int) -> tuple[int, int]:
+    """The place and the exponent of a word such as "million" after one for half, or the half's place and 0."""
+    for place in range(at + 1, min(at + 3, len(parts))):
+        if not _adjoin(folded, parts[place - 1].end, parts[place].start):
+            break
+        if parts[place].word not in _ARTICLES:
+            exponent = _EXPONENTS.get(parts[place].word, 0)
+            return (place, exponent) if exponent else (at, 0)
+    return at, 0
+
+
+def _multiplies(word: str, before: str, current: int) -> bool:
+    """Whether a word for hundred belongs to the number before it: "twelve hundred", but not "five cents"."""
+    if word in ("cent", "cents"):
+        return 1 < current < 17 and before not in _ENGLISH if current else word == "cent"
+    return current < 10 or (current < 100 and word[0] == "h")
+
+
+def _room(current: int, number: int) -> int:
+    """What comes next in a number is less than this: nine after twenty, nineteen after quatre-vingt."""
+    if not current:
+        return 1000
+    if current % 100 == 0:
+        return 100
+    if current % 100 in (60, 80):
+        return 20
+    if current % 100 == 10 and number > 6:  # dix-sept
+        return 10
+    return 10 if current % 10 == 0 and current % 100 >= 20 else 0
+
+
+def _adjoin(folded: str, end: int, start: int) -> bool:
+    return start <= end or folded[end:start] in (" ", "-")
