@@ -91,7 +91,7 @@ def test_openai_s_client_reads_the_very_vectors(address: str, encoder: SentenceE
         assert (raw.headers["X-Xsent-Split"], split.usage.prompt_tokens) == ("1", tokens)
         assert {model.id for model in ours.models.list()} == {"mini", "text-embedding-3-small"}
         assert ours.models.retrieve("text-embedding-3-small").to_dict()["fingerprint"] == encoder.fingerprint
-        with pytest.raises(openai.NotFoundError, match="there is no model 'a/b' here"):
+        with pytest.raises(openai.NotFoundError, match="no model 'a/b'; this server has"):
             ours.models.retrieve("a/b")
 
 
@@ -192,7 +192,7 @@ def test_fields_of_other_servers_and_null_do_no_harm(client: TestClient) -> None
 
 def test_what_is_not_there_is_named(client: TestClient, encoder: SentenceEncoder, made: Path) -> None:
     for path in ("/v1/chat", "/embeddings", "//v1/embeddings"):
-        message = f"POST {path}: there is no such path here, only /v1/embeddings, /v1/models, /classify, "
+        message = f"POST {path}: no such path; this server has /v1/embeddings, /v1/models, /classify, "
         refused(client.post(f"http://testserver{path}", json={"input": "Anna"}), 404, message)
     refused(client.get(EMBED), 405, f"GET {EMBED}: this path takes POST")
     packed = {"Content-Encoding": "gzip"}
@@ -201,7 +201,9 @@ def test_what_is_not_there_is_named(client: TestClient, encoder: SentenceEncoder
         415,
         "the body is encoded as gzip; send it without",
     )
-    refused(client.post(EMBED, json={"input": "Anna", "model": "gpt"}), 404, "no model 'gpt' here, only default, mini")
+    refused(
+        client.post(EMBED, json={"input": "Anna", "model": "gpt"}), 404, "no model 'gpt'; this server has default, mini"
+    )
     refused(client.post("/classify", json={"input": "Anna", "head": "x"}), 404, "no head 'x', only topics, two")
     without = TestClient(create_app(encoder))
     refused(without.post("/search", json={"query": "Anna"}), 404, "start it with --index NAME=PATH")

@@ -142,7 +142,7 @@ def _routing_message(request: Request, error: HTTPException) -> str:
         return f"{asked}: this path takes {(error.headers or {}).get('Allow', 'another method')}"
     if error.status_code == HTTPStatus.NOT_FOUND:
         offered = ", ".join(route.path for route in request.app.routes if "{" not in route.path)
-        return f"{asked}: there is no such path here, only {offered}; the base_url of OpenAI's clients ends in /v1"
+        return f"{asked}: no such path; this server has {offered}; the base_url of OpenAI's clients ends in /v1"
     return f"{asked}: {error.detail}"
 
 
@@ -338,7 +338,7 @@ class Service:
         """Raise ApiError if the model has another name or there are too many items."""
         if model not in self._names:
             names = ", ".join(sorted(self._names))
-            message = f"there is no model {model[:100]!r} here, only {names}; add a name with --alias"
+            message = f"no model {model[:100]!r}; this server has {names}; add a name with --alias"
             raise ApiError(404, message, param="model", code="model_not_found")
         if items > self.limits.items:
             what = "hits in total over all queries" if param == "k" else "texts"
@@ -360,7 +360,7 @@ def _choose(known: Mapping[str, T], name: str | None, kind: str) -> tuple[str, T
         raise ApiError(400, f"{kind}: name one of {', '.join(known)}", param=kind)
     chosen = next(iter(known)) if name is None else name
     if chosen not in known:
-        raise ApiError(404, f"there is no {kind} {chosen[:100]!r}, only {', '.join(known)}", param=kind)
+        raise ApiError(404, f"no {kind} {chosen[:100]!r}; this server has {', '.join(known)}", param=kind)
     return chosen, known[chosen]
 
 

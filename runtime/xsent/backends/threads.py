@@ -71,7 +71,7 @@ def ordered_map(work: Callable[[T], R], items: Iterable[T], threads: int) -> Ite
     try:
         for item in items:
             pending.append(pool.submit(work, item))
-            if len(pending) == 2 * threads:
+            while pending and (len(pending) == 2 * threads or pending[0].done()):
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
