@@ -145,6 +145,11 @@ RST = """.. _secret:
 Manual
 ######
 
+:Author: secret
+:Address: secret
+   secret
+:Abstract: For all.
+
 Read :ref:`the part <part>` and `Python <https://a.example>`_ of |xsent|.
 
 .. note:: Careful.
@@ -181,6 +186,11 @@ Keys
 +======+=====+
 | Hall | 15  |
 +------+-----+
+| Cel- | 16  |
+| lar  |     |
++------+-----+
+| Both       |
++------+-----+
 
 =====  =====
 Room   Code
@@ -194,10 +204,12 @@ Start
    note.
 """
 RST_SHOWN: Shown = [
-    ("Read the part and Python of xsent. Careful. It is hot.", "Manual"),
+    ("For all. Read the part and Python of xsent. Careful. It is hot.", "Manual"),
     ("# ls", "Manual › Install › Run this"),
     ("Then start. # pip ------ The red pump", "Manual › Install"),
     ("Room: Hall · Key: 15", "Manual › Install › Keys"),
+    ("Room: Cellar · Key: 16", "Manual › Install › Keys"),
+    ("Room: Both", "Manual › Install › Keys"),
     ("Room: Attic · Code: `a|b`", "Manual › Install › Keys"),
     ("A footnote.", "Manual › Start"),
 ]

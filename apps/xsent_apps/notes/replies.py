@@ -8,7 +8,7 @@ _PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of a reply's subjec
 _FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
 _LONGEST_WROTE = 400  # characters
 _MOST_WROTE = 3  # lines
-_LONGEST_HEAD = 60  # lines
+_LONGEST_HEAD = 30  # lines
 
 # The header of the mail below a reply, in the nine languages: its fields may be bold, or rows of a table.
 _SENDER = (
@@ -77,6 +77,7 @@ def _without_answered(lines: Lines, subject: str) -> Lines:
     """A mail without the headers of other mails in it; a reply also without the mail that it answers."""
     keeps = is_forwarded(subject)
     kept: Lines = []
+    has_text = False
     place = 0
     while place < len(lines):
         line = lines[place][1]
@@ -84,10 +85,11 @@ def _without_answered(lines: Lines, subject: str) -> Lines:
         end = _end_of_head(lines, place, _bare(subject))
         if end == place:
             kept.append(lines[place])
+            has_text = has_text or bool(line.strip())
             place += 1
             continue
-        following = next((line for _, line in lines[end:] if line.strip()), "")
-        if not (keeps or following.startswith(">")) and any(line.strip() for _, line in kept):
+        following = next((line for _, line in lines[end : end + _LONGEST_HEAD] if line.strip()), "")
+        if has_text and not keeps and not following.startswith(">"):
             break
         place = end
     return kept
