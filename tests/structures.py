@@ -6,6 +6,10 @@ WRAPPED = f"{BASE64[:76]}\n" * 4 + "AbC1=\n"
 Shown = list[tuple[str, str]]
 
 MARKDOWN: dict[str, tuple[str, Shown]] = {
+    "soft hyphens": (
+        "# Do\u00adnau\n\nDie Do\u00adnau. Wo\u00ad\nher? Ende.\u00ad\n",
+        [("Die Donau. Woher? Ende.", "Donau")],
+    ),
     "a fence in a longer one": (
         "# B\n\n````md\n```sh\n# b\n```\n# c\n````\n\nEnd.\n",
         [("```sh # b ``` # c End.", "B")],
