@@ -6,6 +6,10 @@ WRAPPED = f"{BASE64[:76]}\n" * 4 + "AbC1=\n"
 Shown = list[tuple[str, str]]
 
 MARKDOWN: dict[str, tuple[str, Shown]] = {
+    "soft hyphens": (
+        "# Do\u00adnau\n\nDie Do\u00adnau. Wo\u00ad\nher? Ende.\u00ad\n",
+        [("Die Donau. Woher? Ende.", "Donau")],
+    ),
     "a fence in a longer one": (
         "# B\n\n````md\n```sh\n# b\n```\n# c\n````\n\nEnd.\n",
         [("```sh # b ``` # c End.", "B")],
@@ -145,6 +149,11 @@ RST = """.. _secret:
 Manual
 ######
 
+:Author: secret
+:Address: secret
+   secret
+:Abstract: For all.
+
 Read :ref:`the part <part>` and `Python <https://a.example>`_ of |xsent|.
 
 .. note:: Careful.
@@ -181,6 +190,11 @@ Keys
 +======+=====+
 | Hall | 15  |
 +------+-----+
+| Cel- | 16  |
+| lar  |     |
++------+-----+
+| Both       |
++------+-----+
 
 =====  =====
 Room   Code
@@ -194,10 +208,12 @@ Start
    note.
 """
 RST_SHOWN: Shown = [
-    ("Read the part and Python of xsent. Careful. It is hot.", "Manual"),
+    ("For all. Read the part and Python of xsent. Careful. It is hot.", "Manual"),
     ("# ls", "Manual › Install › Run this"),
     ("Then start. # pip ------ The red pump", "Manual › Install"),
     ("Room: Hall · Key: 15", "Manual › Install › Keys"),
+    ("Room: Cellar · Key: 16", "Manual › Install › Keys"),
+    ("Room: Both", "Manual › Install › Keys"),
     ("Room: Attic · Code: `a|b`", "Manual › Install › Keys"),
     ("A footnote.", "Manual › Start"),
 ]

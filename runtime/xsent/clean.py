@@ -24,6 +24,9 @@ _ENTITY = re.compile("&#[0-9]{100,};?")  # not a character; Python rejects numbe
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
+# Emphasis around words, but not the marks in snake_case, file names and products.
+_STRESSED = re.compile(r"(?<![\w*/\\.-])\*(?=\w)([^*\n]{1,200})(?<=[\w.!?:,;)])\*(?![\w*/\\-]|\.\w)")
+_UNDERLINED = re.compile(r"(?<![\w/\\.-])_(?=\w)([^_\n]{1,200})(?<=[^\W_]|[.!?:,;)])_(?![\w/\\-]|\.\w)")
 _CUT = re.compile(r"(?<=\w)[-\xad\xac\u2010][ \t]*\r?\n[ \t]*(?=\w)")  # perhaps a word at the end of a line
 # The handle of an account, also of one at another server, but not "@babel/core".
 _HANDLE = re.compile(r"(?:\bRT )?(?<![\w@/.])@\w++(?:[.-]\w++)*+(?:@\w++(?:[.-]\w++)*+)?(?![\w/])[ \t]?")
@@ -84,6 +87,8 @@ def clean_text(text: str) -> str:
         (_LINK, r"\1"),
         (_ADDRESS, ""),
         (_MARKS, ""),
+        (_STRESSED, r"\1"),
+        (_UNDERLINED, r"\1"),
         (_HANDLE, ""),
         (_LETTERS, r"\1"),
         (_PUNCTUATION, r"\1"),

@@ -11,8 +11,19 @@ _TITLES = (
     "y|a|todos|todas|equipo|señor(?:es|a|as)?|amig[oa]s?|e|tutti|tutte|signor[aei]?|collegh[ie]|ragazzi|dott(?:or)?|"
     "pessoal|senhor(?:es|a|as)?|en|allemaal|iedereen|heer|mevrouw|meneer|collega's|de|van|der|von|и|всем|коллеги|друзья"
 )
+# Whom a mail may be to, in small letters.
+_ROLES = (
+    "colleagues?|friends?|customers?|clients?|neighbou?rs?|parents|members|doctor|professor|teacher|editors?|students?|"
+    "docteure?|professeure?|maître|direct(?:eur|rice)|collègues?|confrères?|ami(?:es?|s)?|clientes?|voisins?|adhérents|"
+    "doctor[ae]s?|profesor[ae]?s?|licenciad[oa]|director[ae]?s?|diario|compañer[oa]s|colegas?|clientes|vecin[oa]s|padres|"
+    "familias?|dottor(?:e|essa|i)|professor(?:e|essa|i)|avvocat[oa]|ingegnere|diret(?:tore|trice)|maestr[oa]|amic[oaih]e?|"
+    "client[ei]|genitori|soci|condomini|doutor[ae]?s?|professor[ae]?s|diretor[ae]?s?|alun[oa]s|vizinh[oa]s|pais|sóci[oa]s|"
+    "dokter|meester|juf|klant(?:en)?|buren|ouders?|leden|vriend(?:en|in)?|opa|oma|mama|papa|mam|pap|"
+    "господин|госпожа|господа|коллега|друг|подруга|доктор|профессор|клиенты?|пассажиры|родители|жильцы|жители|соседи|"
+    "покупатели|читатели|ученики|мама|папа|бабушка|дедушка"
+)
 # Names and titles: words with a capital letter, or of this list; with a period, such as "Dr.".
-_NAMES = rf"(?:\s(?:(?-i:[A-ZÀ-ÞЁА-Я])[\w'’.-]{{0,30}}|(?:{_TITLES})(?![\w]))){{0,5}}"
+_NAMES = rf"(?:\s(?:(?-i:[A-ZÀ-ÞЁА-Я])[\w'’.-]{{0,30}}|(?:{_TITLES}|{_ROLES})(?![\w]))){{0,5}}"
 _SOMEBODY = _NAMES.replace("{0,5}", "{1,5}")
 _SIGNER = f"(?:{_NAMES.replace('{0,5}', '{0,8}')},?){{0,2}}"
 _HELLOS = (
@@ -25,8 +36,13 @@ _HELLOS = (
     "уважаем(?:ый|ая|ые|ое)"
 )
 # Words that are greetings only before a name.
-_DEARS = "dear|ch[eè]re?s?|liebe[rs]?|querid[oa]s?|car[oaie]|дорог(?:ой|ая|ие)"
+_DEARS = "dear|ch[eè]re?s?|liebe[rs]?|querid[oa]s?|car(?:[oa]s?|[ie])|дорог(?:ой|ая|ие)"
 _ADDRESSED = "beste|lieve|dag|werte[rs]?|madame|monsieur|господин|госпожа|господа"  # and at the end of their line
+# Dutch, but "Beste Qualität, kleiner Preis" is no greeting.
+_DUTCH = (
+    r"(?:beste|lieve|dag|hoi|ha)" + _SOMEBODY + r"\s?[,:!]\s+(?=(?:[^\s.!?]+\s){0,6}"
+    r"(?:de|het|een|ik|je|jij|jullie|u|we|wij|is|niet|mijn|onze|kun|kunt|kan|heb|hebt|hebben|hierbij|bedankt|wil|graag|zou)\b)"
+)
 _JAPANESE_HELLOS = (
     "(?:いつも)?(?:大変)?お世話になって(?:い|お)?ります|お疲れ(?:様|さま)(?:です|でございます)|(?:はじ|初)めまして|"
     "こんにち[はわ]|こんばん[はわ]|おはようございます|拝啓"
@@ -34,7 +50,7 @@ _JAPANESE_HELLOS = (
 _OPENING = re.compile(
     rf"\s*(?:(?:(?:{_HELLOS})(?:,{_SOMEBODY}(?=\s?[!.:])|{_NAMES})|(?:{_DEARS}){_SOMEBODY})"
     r"\s?(?:[,;:!.…]+(?=\s|$)|[ \t]*(?=\n)|[-–—](?=\s))"
-    rf"|(?:{_ADDRESSED}){_SOMEBODY}\s?[,:!.]?[ \t]*(?=\n)|(?:{_JAPANESE_HELLOS})(?:[。、！!]+|(?=\s|$))"
+    rf"|{_DUTCH}|(?:{_ADDRESSED}){_SOMEBODY}\s?[,:!.]?[ \t]*(?=\n)|(?:{_JAPANESE_HELLOS})(?:[。、！!]+|(?=\s|$))"
     r"|\S{1,20}(?:様|さん|殿|御中|各位|先生)[、,]?[ \t]*(?=\n))\s*",
     re.I,
 )

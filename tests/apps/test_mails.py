@@ -59,6 +59,91 @@ def test_an_answer_in_a_page_stands_alone_below_its_subject(tmp_path: Path) -> N
     assert read(tmp_path, mail, "a.eml") == [(1, "In the shed.", "b › Re: Keys › Hello")]
 
 
+HEADS = [
+    "From: Anna|Sent: Monday|To: b|Subject: x",
+    "Von: Anna|Gesendet: Montag|An: b|Betreff: x",
+    "Van: Anna|Verzonden: maandag|Aan: b|Onderwerp: x",
+    "De : Anna|Envoyé : lundi|À : b|Objet : x",
+    "Da: Anna|Inviato: lunedì|A: b|Oggetto: x",
+    "De: Anna|Enviado el: lunes|Para: b|Asunto: x",
+    "De: Anna|Enviada em: segunda-feira|Para: b|Assunto: x",
+    "От: Анна|Отправлено: понедельник|Кому: b|Тема: x",
+    "差出人: Anna|送信日時: 月曜日|宛先: b|件名: x",
+    "Date: Monday|From: Anna <a@b.example>|To: b",
+]
+SEPARATED = [
+    *("Original Message", "Ursprüngliche Nachricht", "Oorspronkelijk bericht", "Message d'origine", "Mensaje original"),
+    *("Messaggio originale", "Mensagem original", "Исходное сообщение", "元のメッセージ"),
+]
+WROTE = [
+    "On Mon, 11 Mar 2024 at 10:15, Anna Long |<a1@b.example> wrote:",
+    "Am Mo., 11. März 2024 um 10:15 Uhr schrieb |Anna <a@b.example>:",
+    "Op ma 11 mrt 2024 om |10:15 schreef Anna <a@b.example>:",
+    "Le lun. 11 mars 2024 à 10:15, |Anna <a@b.example> a écrit :",
+    "Il giorno lun |11 mar 2024 alle ore 10:15 Anna <a@b.example> ha scritto:",
+    "El lun, 11 mar 2024 a las 10:15, Anna (<a@b.example>) |escribió:",
+    "Em seg., 11 de mar. de 2024 às |10:15, Anna <a@b.example> escreveu:",
+    "пн, 11 мар. 2024 г. в 10:15, |Анна <a@b.example>:",
+    "2024年3月11日(月) 10:15 |Anna <a@b.example>:",
+    *("Anna wrote:", "Anna a écrit :", "Анна пишет:", "Annaさんは書きました："),
+]
+FORMS = {
+    "plain": "In the shed.\n{text}\n\nWhere?",
+    "line": "In the shed.\n\n________________________________\n{text}\nWhere?",
+    "paragraph": "<p>In the shed.</p><div style='border: none'><p>{page}</p></div><p>Where?",
+    "table": "<p>In the shed.</p><table><tr><td>{rows}</table>Where?",
+    "quoted": "In the shed.\n\n{text}\n\n> Where?\n>\n> There?",
+    "above": "{text}\n> Where?\n\nIn\n> There?\nthe shed.",
+    "cite": "<p>{line}</p><blockquote type=cite>Where?<ul><li>There?</ul></blockquote><p>In the shed.",
+    "within": "In the shed.<blockquote type=cite>{line}<br>Where?</blockquote>",
+    "gmail": "In the shed.<div class=gmail_attr>{line}</div><blockquote class=gmail_quote>Where?</blockquote>",
+    "bare": "In<div>{line}</div><blockquote>Where?</blockquote> the shed.",
+}
+
+
+def answer(form: str, text: str) -> str:
+    """An answer with the mail that it answers."""
+    page = text.replace("<", "&lt;")
+    rows = "<tr><td>".join(line.replace(":", ":<td>", 1) for line in page.split("|"))
+    body = FORMS[form].format(
+        text=text.replace("|", "\n"), page=page.replace("|", "<br>"), line=page.replace("|", ""), rows=rows
+    )
+    kind = "html" if "<div" in body or "<p" in body or "<blockquote" in body else "plain"
+    return f"From: b\nTo: a\nSubject: Re: Keys\nContent-Type: text/{kind}; charset=utf-8\n\n{body}\n"
+
+
+@pytest.mark.parametrize(
+    ("forms", "texts_above"),
+    [
+        (["plain", "line", "paragraph", "table"], HEADS),
+        (["plain", "paragraph"], [f"-----{words}-----" for words in SEPARATED]),
+        (["plain", "paragraph"], [f"-------- {SEPARATED[0]} --------|{head}" for head in HEADS]),
+        (["quoted", "above", "cite", "within", "gmail", "bare"], WROTE),
+    ],
+)
+def test_answered_mails_are_left_out_in_nine_languages(
+    forms: list[str], texts_above: list[str], tmp_path: Path
+) -> None:
+    for form in forms:
+        for text in texts_above:
+            assert " ".join(texts(tmp_path, answer(form, text), "a.eml")) == "In the shed.", (form, text)
+
+
+KEPT = {
+    "Trip": ("Hello.\n\nFrom: Berlin\nTo: Hamburg\nDate: 3 May", "Hello. From: Berlin To: Hamburg Date: 3 May"),
+    "Re: a": (f"-----Original Message-----\n{HEADS[0]}\n\n> Where?\n\nHere.".replace("|", "\n"), "Here."),
+    "Re: b": (f"{HEADS[0]}\n\nHere.".replace("|", "\n"), "Here."),
+    "Fwd: c": (f"See.\n\nBegin forwarded message:\n\n> {HEADS[0]}||Here.".replace("|", "\n> "), "See. Here."),
+    "d": ("See.\n\n---------- Forwarded message ---------\nFrom: A\nDate: Monday\nSubject: x\n\nHere.", "See. Here."),
+}
+
+
+@pytest.mark.parametrize("subject", KEPT)
+def test_what_only_looks_like_an_answered_mail_stays(subject: str, tmp_path: Path) -> None:
+    body, expected = KEPT[subject]
+    assert texts(tmp_path, f"From: b\nTo: a\nSubject: {subject}\n\n{body}\n", "a.eml") == [expected]
+
+
 def test_odd_mails_are_read(tmp_path: Path) -> None:
     html = "From: a\nSubject: b\nTo: c\nContent-Type: text/html; charset=none\n\n<p>café<blockquote>was forwarded"
     assert texts(tmp_path, html, "a.eml") == ["café was forwarded"]
@@ -162,6 +247,14 @@ MAIL_PARTS = {
         "On Monday.",
     ),
     "no boundary": ("Content-Type: multipart/mixed\n\nThe pump is loud.\n", "The pump is loud."),
+    "lines that begin with a space": (
+        part("text/plain; format=flowed; delsp=yes", "The pump  \n is  \n loud."),
+        "The pump is loud.",
+    ),
+    "lines of Japanese that begin with a space": (
+        part("text/plain; charset=utf-8; format=flowed; delsp=yes", "猫は \n 一日に \n 二回。"),
+        "猫は一日に二回。",
+    ),
     "lines of Japanese": (
         part("text/plain; charset=utf-8; format=flowed; delsp=yes", "猫は一日に \n二回。\n\n-- \nx"),
         "猫は一日に二回。",

@@ -53,6 +53,9 @@ def test_ordinary_text_stays() -> None:
         "Mein Fernseher ist ein LG TV",
         "My wife sends her best regards to you",
         "Beste Qualität, kleiner Preis",
+        "Anna, come here.",
+        "Lieve vertraging op het spoor, de trein komt.",
+        "_draft_.txt and src/_next_/static",
         "Madame Bovary, roman de Flaubert",
         "Which hotel is the Best Western",
         *("Best regards,\nAnn", "Danke!", "Gesendet von meinem iPhone"),  # nothing else is in it
@@ -148,6 +151,9 @@ def test_a_stamp_or_a_handle_goes_as_a_whole(stamp: str) -> None:
             "{} Отправлено с iPhone",
         ),
         *("{} Отправлено с iPhone", "{} Thanks!", "Hey @bob, {}"),
+        *("Gentile dottoressa, {}", "Estimada doctora, {}", "Уважаемые жильцы, {}", "Cher docteur, {}"),
+        *("Caro professore, {}", "Caros alunos, {}", "Prezado doutor, {}", "Dear Dr Smith, {}", "Dear colleagues, {}"),
+        *("*{}*", "_{}_ 🎉", "***{}***"),
     ],
 )
 def test_greetings_and_sign_offs_are_taken_off(text: str) -> None:
@@ -155,6 +161,8 @@ def test_greetings_and_sign_offs_are_taken_off(text: str) -> None:
 
 
 def test_what_is_below_a_signature_stays() -> None:
+    assert clean_text("Beste Joke, de lift is kapot.") == "de lift is kapot."
+    assert clean_text("Er ist am _Freitag_") == "Er ist am Freitag"
     assert clean_text(f"{TEXT}\nCheers,\nBob\nPS: the key is here.") == f"{TEXT}\nPS: the key is here."
     assert clean_text(f"Thanks\n{TEXT}") == TEXT
 

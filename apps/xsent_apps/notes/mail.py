@@ -13,9 +13,8 @@ from xsent import DataError
 from xsent.errors import in_one_line
 from xsent.files.encodings import declared_encoding, decoded
 from xsent_apps.notes.page import read_page
+from xsent_apps.notes.replies import Lines, sent_lines
 from xsent_apps.notes.source import Source
-
-_Lines = list[tuple[int, str]]
 
 # The line before each mail of a mailbox: its sender and its date, then a field. A sentence may begin with "From", too.
 _MBOX = re.compile(
@@ -32,12 +31,7 @@ _WRITTEN_BY_PROGRAMS = frozenset(
 _ENCODED = r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([bBqQ])\?([^?]*)\?="  # charset, encoding and text of a word
 _ENCODED_WORD = re.compile(_ENCODED)
 _ENCODED_WORDS = re.compile(rf"(?:{_ENCODED}\s*(?==\?))*{_ENCODED}")
-_PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of a reply's subject
-_FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
-# Header line of the mail below a reply, as in Outlook.
-_HEAD_LINE = re.compile(r"[^\W\d][^:：]{1,20}[:：]\s|-{4,}|_{8,}")
 _LONGEST_FIELD = 2000  # characters; the standard library takes quadratic time to parse one
-_LONGEST_WROTE = 400  # characters
 _DEEPEST = 20  # most levels of nested parts
 _MAIL = ("message/rfc822", "message/global")
 _NO_TEXT = frozenset("calendar vcard x-vcard directory css rtf rfc822-headers x-amp-html x-watch-html".split())
@@ -112,7 +106,7 @@ def read_mbox(content: bytes) -> Source:
 
     A mail that cannot be read is lost. Raises DataError if none can be read.
     """
-    lines: _Lines = []
+    lines: Lines = []
     lost: list[str] = []
     first = 1
     for part in _mails(content.replace(b"\r\n", b"\n")):
@@ -195,7 +189,7 @@ def _tolerant(content: bytes, charset: str) -> str:
         return content.decode(errors="replace")
 
 
-def _body(part: Message, subject: str, lost: list[str]) -> _Lines:
+def _body(part: Message, subject: str, lost: list[str]) -> Lines:
     """The text of a mail or of a part of one; what cannot be read is added to `lost`."""
     try:
         if _is_mail_part(part):
@@ -207,7 +201,8 @@ def _body(part: Message, subject: str, lost: list[str]) -> _Lines:
         if part.is_multipart():
             return _all(_parts(part), subject, lost)
         if part.get_content_maintype() in ("text", "multipart") and part.get_content_subtype() not in _NO_TEXT:
-            return _page(part) if part.get_content_subtype() == "html" else _written(part, _decoded(part), subject)
+            is_page = part.get_content_subtype() == "html"
+            return _page(part, subject) if is_page else _written(part, _decoded(part), subject)
     except MemoryError:
         raise
     except Exception as error:  # a parser of a damaged part raises anything
@@ -226,9 +221,9 @@ def _parts(part: Message) -> list[Message]:
     return parts
 
 
-def _all(parts: list[Message], subject: str, lost: list[str]) -> _Lines:
+def _all(parts: list[Message], subject: str, lost: list[str]) -> Lines:
     """The text of all parts in order, with attached mails; other attached files count only if nothing else has text."""
-    lines: _Lines = []
+    lines: Lines = []
     is_file = [part.get_content_disposition() == "attachment" and not _is_mail_part(part) for part in parts]
     for chosen in (False, True):
         for part in compress(parts, (each == chosen for each in is_file)) if not lines else ():
@@ -238,7 +233,7 @@ def _all(parts: list[Message], subject: str, lost: list[str]) -> _Lines:
     return lines
 
 
-def _best(parts: list[Message], subject: str, lost: list[str]) -> _Lines:
+def _best(parts: list[Message], subject: str, lost: list[str]) -> Lines:
     """The plain one of several forms of a text, unless it is empty or only says that there is another."""
     plain, rich = None, list[tuple[int, str]]()
     missed: list[str] = []
@@ -275,7 +270,7 @@ def _is_mail_part(part: Message) -> bool:
     return part.get_content_type() in _MAIL or name.lower().endswith(".eml")
 
 
-def _attached(part: Message) -> _Lines:
+def _attached(part: Message) -> Lines:
     """The text of an attached mail below its subject."""
     payload = part.get_payload()
     inner = payload[0] if isinstance(payload, list) else None
@@ -293,29 +288,33 @@ def _attached(part: Message) -> _Lines:
     return [(1, f"## {_title(mail)}"), *((number, f"#{line}" if line[:1] == "#" else line) for number, line in lines)]
 
 
-def _page(part: Message) -> _Lines:
-    """The text of a page, whose headings are below the subject."""
-    return [(number, f"#{line}" if line[:1] == "#" else line) for number, line in read_page(_decoded(part)).lines]
+def _page(part: Message, subject: str) -> Lines:
+    """What the sender wrote of a page, whose headings are below the subject."""
+    lines = sent_lines([*read_page(_decoded(part), is_mail=True).lines], subject)
+    return [(number, f"#{line}" if line[:1] == "#" else line) for number, line in lines]
 
 
-def _written(part: Message, text: str, subject: str) -> _Lines:
-    """What the sender wrote of a plain text, or all of it if that is nothing."""
+def _written(part: Message, text: str, subject: str) -> Lines:
+    """What the sender wrote of a plain text."""
     lines = list(enumerate(re.split("\r\n|\n|\r", text), 1))
-    if str(part.get_param("delsp", "")).lower() == "yes":  # a language without spaces between words
-        lines = _unflowed(lines)
-    return (_own(_without_head(lines, subject)) or lines) if text.strip() else []
+    if str(part.get_param("format", "")).lower() == "flowed":
+        lines = _unflowed(lines, str(part.get_param("delsp", "")).lower() == "yes")
+    return sent_lines(lines, subject) if text.strip() else []
 
 
-def _unflowed(lines: _Lines) -> _Lines:
-    """Lines of which those that end in a space are joined to the next without it, as RFC 3676 says."""
-    joined: _Lines = []
+def _unflowed(lines: Lines, deletes: bool) -> Lines:
+    """Lines of which those that end in a space are joined to the next, with or without that space (RFC 3676)."""
+    joined: Lines = []
     flows = False
-    for number, line in lines:
-        if flows and not line.startswith(">"):
-            joined[-1] = (joined[-1][0], joined[-1][1] + line.removesuffix(" "))
+    for number, stuffed in lines:
+        line = stuffed.removeprefix(" ")
+        is_own = not line.startswith(">") and line != "-- "
+        text = line.removesuffix(" ") if deletes and line != "-- " else line
+        if flows and is_own and line:
+            joined[-1] = (joined[-1][0], joined[-1][1] + text)
         else:
-            joined.append((number, line.removesuffix(" ") if line != "-- " else line))
-        flows = line.endswith(" ") and line != "-- "
+            joined.append((number, text))
+        flows = line.endswith(" ") and is_own
     return joined
 
 
@@ -332,50 +331,3 @@ def _decoded(part: Message) -> str:
         if b"\0" not in content:
             raise
         return decoded(content.replace(b"\0", b""), charset).text  # a damaged mailbox
-
-
-def _without_head(lines: list[tuple[int, str]], subject: str) -> list[tuple[int, str]]:
-    """A mail without the header of another mail in it, found by its subject; in a reply, also without that mail."""
-    start = 0
-    while prefix := _PREFIX.match(subject, start):
-        start = prefix.end()
-    bare = subject[start:]
-    for place, (_, line) in enumerate(lines):
-        field = _PREFIX.match(line)
-        if not (bare and field and line[field.end() :].strip().endswith(bare)):
-            continue
-        first = last = place
-        while first and _HEAD_LINE.match(lines[first - 1][1]):
-            first -= 1
-        while last + 1 < len(lines) and _HEAD_LINE.match(lines[last + 1][1]):
-            last += 1
-        if last - first >= 2:
-            return lines[:first] + (lines[last + 1 :] if _FORWARD.match(subject) else [])
-    return lines
-
-
-def _own(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The lines that the sender wrote; none in a mail that only quotes."""
-    from xsent.greetings import is_sent_from  # here: only mails need its patterns, which take 50 ms to compile
-
-    own = list[tuple[int, str]]()
-    written = list[tuple[int, bool]]()  # positions of non-empty lines, and whether they announce a quotation
-    for number, line in lines:
-        if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
-            break
-        if is_sent_from(line):
-            continue
-        if line.startswith(">"):
-            if written and written[-1][1]:
-                del own[written.pop()[0] :]
-            continue
-        if line.strip():
-            written.append((len(own), _announces(line)))
-        own.append((number, line))
-    return own if written else []
-
-
-def _announces(line: str) -> bool:
-    """Whether a line may be "On Monday, 3 May, Anna wrote:" above a quotation."""
-    text = line.rstrip()
-    return text.endswith(":") and len(text) <= _LONGEST_WROTE and bool(re.search(r"\d", text))

@@ -5,6 +5,7 @@ from collections import Counter
 from html.parser import HTMLParser
 
 from xsent.files.hyphens import HYPHENS, Hyphens
+from xsent_apps.notes.replies import announces
 from xsent_apps.notes.source import Source
 
 _INLINE_TAGS = frozenset(
@@ -21,6 +22,9 @@ _CLASSES_WITHOUT_TEXT = re.compile(
     r"(gmail_attr|toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
     re.IGNORECASE,
 )
+_CLASSES_OF_QUOTES = re.compile(
+    r"blockquote\.(?:gmail|proton\w*|tutanota|zmail|mail)\w*|div\.(?:yahoo|protonmail)_?quoted?|div\.zmail_extra"
+)
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _ENDED_BY_THE_NEXT = {"li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr": {"tr", "td", "th"}}
 _ENDED_BY_THE_NEXT |= {"td": {"td", "th"}, "th": {"td", "th"}}
@@ -29,9 +33,12 @@ _ENTITY = re.compile("&#[0-9]{100,};?")  # not a character; Python rejects numbe
 _WITHIN_CELLS = frozenset(["p", "div", "br", "ul", "ol", "li"])  # other tags mean that the table is only for layout
 
 
-def read_page(text: str) -> Source:
-    """The visible text of a page. Raises AssertionError for some broken declarations."""
-    page = _Page(Hyphens(text))
+def read_page(text: str, *, is_mail: bool = False) -> Source:
+    """The visible text of a page; in a mail, with `>` before quoted mails, which are left out of other pages.
+
+    Raises AssertionError for some broken declarations.
+    """
+    page = _Page(Hyphens(text), is_mail)
     page.feed(_ENTITY.sub("\ufffd", text))
     if not page.rawdata.startswith("<"):  # an unfinished tag: browsers drop it, and close() takes quadratic time
         page.close()
@@ -42,16 +49,17 @@ def read_page(text: str) -> Source:
 class _Page(HTMLParser):
     """Collects the visible text of a page: one line per block, followed by an empty line; one line per table row."""
 
-    def __init__(self, hyphens: Hyphens) -> None:
+    def __init__(self, hyphens: Hyphens, is_mail: bool) -> None:
         super().__init__()
         self._hyphens = hyphens
+        self._is_mail = is_mail
         self.lines: list[tuple[int, str]] = []
         self.title = ""
         self._block: list[str] = []
-        self._end = ""  # last character of the block that is not a space
+        self._end = ""  # last two characters of the block, without spaces after them
         self._mark = ""  # Markdown prefix of the block
         self._first = 1  # line on which the block begins
-        self._open: list[tuple[str, bool]] = []  # tags, and whether their text counts
+        self._open: list[tuple[str, bool, bool]] = []  # tags, whether their text counts, and whether it is quoted
         self._count = Counter[str]()  # of open tags
         self._row: list[str] | None = None  # cells of the open row of a table
         self._is_header = True  # whether all cells of the row are header cells
@@ -61,17 +69,20 @@ class _Page(HTMLParser):
         self._begin(tag, dict(attrs))
         if tag not in _EMPTY_TAGS:
             self._count[tag] += 1
-            self._open.append((tag, (not self._open or self._open[-1][1]) and not _is_hidden(tag, dict(attrs))))
+            _, counts, is_quoted = self._open[-1] if self._open else ("", True, False)
+            is_quoted = is_quoted or _is_quoted(tag, dict(attrs)) or (tag == "blockquote" and self._is_announced())
+            counts = counts and not _is_hidden(tag, dict(attrs)) and (self._is_mail or not is_quoted)
+            self._open.append((tag, counts, is_quoted))
 
     def _begin(self, tag: str, attributes: dict[str, str | None]) -> None:
         """Start an element; a line break after a hyphen is within a word."""
         if tag in _INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
             self._block += "\n" * (tag not in _INLINE_TAGS and bool(self._block))
-        elif tag == "br" and self._end in HYPHENS:
+        elif tag == "br" and self._end[-1:] in HYPHENS and self._end != "--":
             self._block.append("\n")
             return
         elif tag == "dd" and self._mark == "- ":
-            self._add(" " if self._end and self._end in "?!.:：？。" else ": ")
+            self._add(" " if self._end and self._end[-1] in "?!.:：？。" else ": ")
         elif tag in ("td", "th"):
             self._end_cell()
             self._is_header = self._is_header and tag == "th"
@@ -105,7 +116,7 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Add text to the block."""
-        if any(tag == "title" for tag, _ in self._open[-1:]):
+        if any(tag == "title" for tag, *_ in self._open[-1:]):
             self.title = self.title or " ".join(data.split())  # drawings also have titles
             return
         if (self._open and not self._open[-1][1]) or not (self._block or data.strip()):
@@ -122,16 +133,25 @@ class _Page(HTMLParser):
             cells = self._row
             self._row = None
             if any(cells):
-                self.lines.append((self._first, f"| {' | '.join(cells)} |"))
-                if self._is_header:
+                self.lines.append((self._first, f"{self._quote()}| {' | '.join(cells)} |"))
+                if self._is_header and not self._quote():
                     self.lines.append((self._first, "|---|"))
         elif text := self._take():
-            self.lines += [(self._first, self._mark + text), (self._first, "")]
+            self.lines += [(self._first, self._quote() + self._mark + text), (self._first, "")]
         self._mark = ""
+
+    def _quote(self) -> str:
+        """What comes before a line of a quoted mail."""
+        return "> " if self._open and self._open[-1][2] else ""
+
+    def _is_announced(self) -> bool:
+        """Whether a block that begins here is a quoted mail, below a line that says so."""
+        last = next((line for _, line in self.lines[-2:] if line), "")
+        return self._is_mail and announces(last)
 
     def _add(self, text: str) -> None:
         self._block.append(text)
-        self._end = text.rstrip()[-1:] or self._end
+        self._end = text.rstrip()[-2:] or self._end
 
     def _take(self) -> str:
         lines = self._hyphens.rejoined(enumerate("".join(self._block).split("\n")))
@@ -146,7 +166,7 @@ class _Page(HTMLParser):
             self._row.append(text.replace("|", "\\|"))
 
     def _pop(self) -> str:
-        tag, _ = self._open.pop()
+        tag, *_ = self._open.pop()
         self._count[tag] -= 1
         return tag
 
@@ -159,6 +179,12 @@ def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
         or attributes.get("role") in _ROLES_WITHOUT_TEXT
         or "hidden" in attributes
         or bool(_UNSEEN.search(attributes.get("style") or ""))
-        or (tag == "blockquote" and attributes.get("type") == "cite")  # a quoted mail
         or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, classes)))
     )
+
+
+def _is_quoted(tag: str, attributes: dict[str, str | None]) -> bool:
+    """Whether an element is a quoted mail."""
+    if tag == "blockquote" and attributes.get("type") == "cite":
+        return True
+    return any(map(_CLASSES_OF_QUOTES.fullmatch, [f"{tag}.{name}" for name in (attributes.get("class") or "").split()]))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from xsent.files.hyphens import Hyphens
 from xsent_apps.notes.furigana import without_furigana
 from xsent_apps.notes.passages import as_text
 from xsent_apps.notes.source import Source
@@ -13,6 +14,8 @@ _MARKUP = re.compile(r"[ \t]*\.\.(?:[ \t]+(?P<text>.*))?$")  # a directive, a ta
 _DIRECTIVE = re.compile(r"(?:\|[^|]*\|[ \t]+)?([\w:+.-]+)::(?:[ \t]+(.*))?$")
 _FOOTNOTE = re.compile(r"\[[\w#*.-]+\][ \t]+(.*)")
 _OPTION = re.compile(r"[ \t]*:[\w-]+:(?:[ \t]|$)")
+_FIELD = re.compile(r":[^:\s`][^:`]*:(?:[ \t]+(.*))?$")  # at the top of a file: its author, its date
+_SHOWN_FIELD = re.compile(":(?:abstract|dedication):", re.IGNORECASE)
 _ALT = re.compile(r"[ \t]*:alt:[ \t]+(.*)")
 _ROLE = re.compile(
     r":[\w:+.-]{1,40}:`([^`<>]+?)(?:\s*<[^<>`]*>)?`|(?<!`)`([^`<>]+?)\s*<[^<>`]*>`__?"
@@ -26,7 +29,9 @@ _TEXT = frozenset(
     "highlights pull-quote compound container versionadded versionchanged deprecated seealso glossary table list-table "
     "csv-table centered hlist only class".split()
 )
-_BORDER = re.compile(r"[ \t]*(?:\+(?:[-=]{2,}\+)+|-{2,}(?:[ \t]+-{2,})+)[ \t]*$")  # of a table
+_BORDER = re.compile(r"[ \t]*-{2,}(?:[ \t]+-{2,})+[ \t]*$")  # between the rows of a table
+_GRID = re.compile(r"[ \t]*\+(?:[-=]{2,}\+)+[ \t]*$")  # above and below the rows of a table with lines around its cells
+_GRID_PART = re.compile(r"[ \t]*[|+][ \t|+=-]*$")  # where some cells continue
 _COLUMNS = re.compile(r"([ \t]*)={2,}(?:[ \t]+={2,})+[ \t]*$")  # above, below its head and below
 _COLUMN = re.compile("=+")
 _FENCE = "~" * 40  # longer than any in the code
@@ -42,12 +47,14 @@ class _File:
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
+        self._hyphens = Hyphens("\n".join(lines))
         self._place = 0  # of the next line
         self._styles: list[str] = []  # of headings, by level
 
     def shown(self) -> Iterator[tuple[int, str]]:
         """The visible lines in Markdown."""
         literal = False  # a paragraph that ended in "::" announces code
+        is_top = True  # above the first text
         while self._place < len(self._lines):
             line = self._lines[self._place]
             self._place += 1
@@ -59,11 +66,15 @@ class _File:
                 yield from self._markup(markup["text"] or "", _indent(line))
             elif (style := self._heading(line)) is not None:
                 yield from style
-            elif (columns := _COLUMNS.match(line)) is not None:
-                yield from self._table([found.start() for found in _COLUMN.finditer(line)], columns[1])
-            elif _BORDER.match(line):
-                yield self._place, "|---|" if "=" in line and "+" in line else ""
-            elif line.strip() != ":orphan:":
+            elif (rows := self._table(line)) is not None:
+                yield from rows
+            elif is_top and (field := _FIELD.match(line)):
+                if _SHOWN_FIELD.match(line):
+                    yield self._place, _inline(field[1] or "")
+                else:
+                    self._skip(0)
+            else:
+                is_top = is_top and not line.strip()
                 literal = line.rstrip().endswith("::") or (literal and not line.strip())
                 yield self._place, as_text(_inline(line.rstrip()[:-1] if literal and line.strip() else line))
 
@@ -107,7 +118,15 @@ class _File:
         if name not in _CODE:
             self._skip(indent)
 
-    def _table(self, starts: list[int], indent: str) -> Iterator[tuple[int, str]]:
+    def _table(self, line: str) -> Iterator[tuple[int, str]] | None:
+        """The rows of a table that begins on this line; a line between rows is empty."""
+        if columns := _COLUMNS.match(line):
+            return self._columns([found.start() for found in _COLUMN.finditer(line)], columns[1])
+        if _GRID.match(line):
+            return self._grid()
+        return iter([(self._place, "")]) if _BORDER.match(line) else None
+
+    def _columns(self, starts: list[int], indent: str) -> Iterator[tuple[int, str]]:
         """The rows of a table without lines between its columns, which begin at these places."""
         rows = list[tuple[int, str]]()
         borders = list[int]()  # the number of rows above each
@@ -133,6 +152,30 @@ class _File:
             yield row
             if number == borders[0] and borders[1:]:
                 yield row[0], "|---|"
+
+    def _grid(self) -> Iterator[tuple[int, str]]:
+        """The rows of a table with lines around its cells; the lines of a cell are joined."""
+        yield self._place, ""
+        row, first = list[list[str]](), self._place  # the lines of each cell
+        while (line := self._at(self._place).strip())[:1] in ("|", "+"):
+            self._place += 1
+            cells = line.strip("|").split("|")
+            if row and (_GRID_PART.match(line) or len(cells) != len(row)):
+                yield first, self._row(row)
+                row = []
+            if _GRID.match(line):
+                yield from [(self._place, "|---|")] * ("=" in line)
+            elif not _GRID_PART.match(line):
+                first = first if row else self._place
+                row = row or [[] for _ in cells]
+                for lines, cell in zip(row, cells, strict=True):
+                    lines.append(cell)
+        if row:
+            yield first, self._row(row)
+
+    def _row(self, cells: list[list[str]]) -> str:
+        joined = (" ".join(line for _, line in self._hyphens.rejoined(enumerate(lines))) for lines in cells)
+        return f"| {' | '.join(_inline(' '.join(cell.split())) for cell in joined)} |"
 
     def _code(self, first: int) -> Iterator[tuple[int, str]]:
         """The indented lines from here on as code."""

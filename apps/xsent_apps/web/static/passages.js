@@ -23,6 +23,7 @@ const ROW = /^\s*\|.*\|\s*$/;
 const UNDER_HEADER = /^[\s|:-]+$/;
 const QUOTE = /^\s*(>\s?)+/;
 const CUT = /([\p{L}\p{N}_]{1,40})([-\u2010\u00ad¬])\s*\n\s*([\p{L}\p{N}][\p{L}\p{N}_]{0,39})/gu;
+const SOFT = /\u00ad(?![ \t]*\n[ \t]*[\p{L}\p{N}])/gu; // all but those that join the halves of a word
 const AND = /^(und|oder|bzw|sowie|and|or|et|ou|y|o|e|u|и)$/i; // "Ein- und Ausgang" has no word to join
 const LETTER = /[\p{L}\p{N}_]/u;
 
@@ -33,8 +34,8 @@ const LETTER = /[\p{L}\p{N}_]/u;
  * @returns {{text: string, context: string}[]} the context is a passage's topic: names, headings and lead-in
  */
 export function fromMarkdown(text, about = []) {
-  const blocks = [...blocksOf(text.split("\n"))];
   const known = compoundsOf(text);
+  const blocks = [...blocksOf(text.replace(SOFT, "").split("\n"))];
   const onlyHeadings = blocks.every(({ kind }) => kind === "heading"); // the file has no other text
   const places = []; // runs of blocks with the same context
   let [headings, lead] = [[], ""];

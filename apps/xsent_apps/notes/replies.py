@@ -1,0 +1,178 @@
+"""Leaves out of a mail what its sender only quotes: answered mails, their headers, and signatures."""
+
+import re
+
+Lines = list[tuple[int, str]]
+
+_PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of a reply's subject
+_FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
+_LONGEST_WROTE = 400  # characters
+_MOST_WROTE = 3  # lines
+_LONGEST_HEAD = 30  # lines
+
+# The header of the mail below a reply, in the nine languages: its fields may be bold, or rows of a table.
+_SENDER = (
+    r"from|von|absender|van|afzender|de|expéditeur|remitente|remetente|da|mittente|от(?: кого)?|отправитель|"
+    r"差出人|送信者"
+)
+_SENT = (
+    r"sent|date|gesendet(?: am)?|datum|verzonden(?: op)?|envoyé(?: le)?|enviad[oa](?: el| em)?|fecha|inviato(?: il)?|"
+    r"data|отправлено|дата(?: отправки)?|送信日時|送信日|日時|日付"
+)
+_ABOUT = r"subject|betreff|onderwerp|objet|asunto|assunto|oggetto|тема|件名|題名"
+_TO = r"to|cc|bcc|reply-to|an|kopie|aan|à|para|a|кому|копия|宛先"
+_LABEL = re.compile(
+    rf"[\s*|]*(?:(?P<sender>{_SENDER})|(?P<sent>{_SENT})|(?P<about>{_ABOUT})|{_TO})[\s*|]{{0,5}}[:：]", re.IGNORECASE
+)
+_OTHER_FIELD = re.compile(r"[^\W\d][^:：]{1,20}[:：]\s")
+_LINE = re.compile(r"[\s*]*(?:-{4,}|_{8,})[\s*]*$")
+_ORIGINAL = re.compile(
+    r"[\s*]*-{2,}\s{0,3}(?:original (?:message|appointment)|origina(?:l-?|a)nachricht|ursprüngliche(?:r|s)? \w+|"
+    r"original-?nachricht|message (?:d['’]origine|original)|mensaje original|messaggio originale|mensagem original|"
+    r"oorspronkelijk bericht|исходное сообщение|(?:元|オリジナル)の?メッセージ|original message)\s{0,3}-{2,}[\s*]*$",
+    re.IGNORECASE,
+)
+_PASSED_ON = re.compile(
+    r"[\s*-]*(?:begin forwarded message|forwarded (?:message|by)|weitergeleitete nachricht|anfang der weitergeleiteten|"
+    r"message transféré|début du message|mensaje reenviado|inicio del mensaje|messaggio inoltrato|"
+    r"inizio messaggio|mensagem (?:encaminhada|reencaminhada)|início da mensagem|doorgestuurd bericht|"
+    r"begin doorgestuurd|пересылаемое сообщение|пересланное сообщение|転送(?:された)?メッセージ)\b[^\n]{0,80}$",
+    re.IGNORECASE,
+)
+_ON = re.compile(
+    r"(?:on|am|le|el|il|em|op)\s[^\n]*\d|il giorno\b", re.IGNORECASE
+)  # the first line of "On Monday, 3 May, Anna wrote:"
+_DATED = re.compile(r"\d\d?[:.h]\d\d|\d{4}")
+_ENDED = re.compile(r"[.!?…。]\s*$|^\s*$")  # a line after which another text begins
+_WROTE = re.compile(
+    r"\b(?:wrote|writes|schrieb|schreibt|a écrit|escribió|ha scritto|escreveu|schreef|"
+    r"написала?|пишет)\b|書きました|さんのメール",
+    re.IGNORECASE,
+)
+
+
+def sent_lines(lines: Lines, subject: str) -> Lines:
+    """The lines that the sender of a mail wrote or forwarded, or all lines if that is nothing."""
+    if is_forwarded(subject):
+        lines = [(number, re.sub("^> ?", "", line)) for number, line in lines]
+    return _own(_without_answered(lines, subject)) or lines
+
+
+def is_forwarded(subject: str) -> bool:
+    """Whether the subject says that the mail forwards another."""
+    return bool(_FORWARD.match(subject))
+
+
+def announces(line: str) -> bool:
+    """Whether a line may be "On Monday, 3 May, Anna wrote:" above a quotation."""
+    text = line.rstrip("* \t\r\xa0")
+    return (
+        text.endswith((":", "："))
+        and len(text) <= _LONGEST_WROTE
+        and bool(re.search(r"\d|@", text) or _WROTE.search(text))
+    )
+
+
+def _without_answered(lines: Lines, subject: str) -> Lines:
+    """A mail without the headers of other mails in it; a reply also without the mail that it answers."""
+    keeps = is_forwarded(subject)
+    kept: Lines = []
+    has_text = False
+    place = 0
+    while place < len(lines):
+        line = lines[place][1]
+        keeps = keeps or bool(_PASSED_ON.match(line))
+        end = _end_of_head(lines, place, _bare(subject))
+        if end == place:
+            kept.append(lines[place])
+            has_text = has_text or bool(line.strip())
+            place += 1
+            continue
+        following = next((line for _, line in lines[end : end + _LONGEST_HEAD] if line.strip()), "")
+        if has_text and not keeps and not following.startswith(">"):
+            break
+        place = end
+    return kept
+
+
+def _bare(subject: str) -> str:
+    """A subject without the prefixes of replies."""
+    start = 0
+    while prefix := _PREFIX.match(subject, start):
+        start = prefix.end()
+    return subject[start:].strip()
+
+
+def _end_of_head(lines: Lines, first: int, subject: str) -> int:
+    """Where the header that begins at a line ends, with the line above it; `first` if none begins there."""
+    line = lines[first][1]
+    start = (
+        first + 1
+        if (is_original := bool(_ORIGINAL.match(line))) or _LINE.match(line) or _PASSED_ON.match(line)
+        else first
+    )
+    end = last = start
+    kinds = set[str]()
+    fields = 0
+    while end < min(len(lines), start + _LONGEST_HEAD):
+        text = lines[end][1]
+        label = _LABEL.match(text)
+        if label:
+            kinds |= {label.lastgroup or "to"}
+            kinds |= {"address"} if label.lastgroup == "sender" and "@" in text else set()
+        field = label or (_OTHER_FIELD.match(text) if end == last else None)
+        if field:
+            fields += 1
+            if subject and text[field.end() :].strip(" *|").endswith(subject):
+                kinds.add("subject")
+        elif text.strip() and not (fields and end == last and "@" in text):
+            break
+        elif not text.strip() and end > last:  # two empty lines
+            break
+        end += 1
+        if text.strip():
+            last = end
+    is_known = {"sender", "sent"} <= kinds and bool(kinds & {"about", "address"})
+    if is_known or ("subject" in kinds and fields >= 3):
+        return last
+    return first + 1 if is_original else first
+
+
+def _own(lines: Lines) -> Lines:
+    """The lines that the sender wrote; none in a mail that only quotes."""
+    from xsent.greetings import is_sent_from  # here: only mails need its patterns, which take 50 ms to compile
+
+    own: Lines = []
+    quoted = False
+    for number, line in lines:
+        if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
+            break
+        if is_sent_from(line):
+            continue
+        if line.startswith(">"):
+            if not quoted:
+                _remove_attribution(own)
+            quoted = True
+            continue
+        quoted = quoted and not line.strip()
+        own.append((number, line))
+    return own if any(line.strip() for _, line in own) else []
+
+
+def _remove_attribution(lines: Lines) -> None:
+    """Remove the last lines of a text if they announce a quotation; a long announcement is wrapped."""
+    end = len(lines)
+    while end and not lines[end - 1][1].strip():
+        end -= 1
+    if not end or not announces(lines[end - 1][1]):
+        return
+    first = end - 1
+    for place in range(end - 1, max(-1, end - 1 - _MOST_WROTE), -1):
+        if place < end - 1 and _ENDED.search(lines[place][1]):
+            break
+        is_first = bool(_ON.match(lines[place][1]))
+        if is_first or _DATED.search(lines[place][1]):
+            first = place
+        if is_first:
+            break
+    del lines[first:]
