@@ -204,7 +204,9 @@ def test_what_is_not_there_is_named(client: TestClient, encoder: SentenceEncoder
     refused(
         client.post(EMBED, json={"input": "Anna", "model": "gpt"}), 404, "no model 'gpt'; this server has default, mini"
     )
-    refused(client.post("/classify", json={"input": "Anna", "head": "x"}), 404, "no head 'x'; this server has topics, two")
+    refused(
+        client.post("/classify", json={"input": "Anna", "head": "x"}), 404, "no head 'x'; this server has topics, two"
+    )
     without = TestClient(create_app(encoder))
     refused(without.post("/search", json={"query": "Anna"}), 404, "start it with --index NAME=PATH")
     index = SearchIndex(made / "notes.index")
