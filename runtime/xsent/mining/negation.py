@@ -1,7 +1,7 @@
 """Whether two texts differ in a negation, in the nine languages.
 
-A translation may say "unsuccessful" for "did not succeed", "hardly" for "almost never", "too heavy to lift" for "so
-heavy that you cannot". Such words imply a negation. A text that negates and one that does not are the same if the
+A translation may say "unsuccessful" for "did not succeed", "hardly" for "almost never", "lack of water" for "no
+water". Such words imply a negation. A text that negates and one that does not are the same if the
 other has more words that imply it. Two versions of a sentence that differ in one "not" have equally many.
 
 The words are in words.json; an asterisk stands for any letters, "_" for a space.
@@ -40,7 +40,7 @@ _NO_JAPANESE = re.compile(
     "|す[みい]ません|済みません|忘れないで|運転しなく"
 )
 _IMPLIED_JAPANESE = re.compile(
-    "不|無[^理]|未|非|困難|難し|にく[いく]|避け|防|失|欠|以外|めったに|ほとんど|初めて|だけ|のみ|まで|ず[、に]|過ぎ|すぎ|ないよう|だめ|ダメ|悪"
+    "不[可能足明]|未|困難|難し|にく[いく]|避け|防[ぐぎい]|失敗|欠[けい如席]|めったに|ほとんど|ないよう"
 )
 
 
