@@ -54,12 +54,18 @@ _NAME, _SHORT = (" ".join(names).replace(" ", "|") for names in (_MONTHS, _SHORT
 LETTERS = "a-z\u00df-\u024f\u0400-\u04ff"  # that a number is not next to; those of Chinese and Japanese may be
 _BEGIN, _END, _STOP = f"(?<![0-9{LETTERS}])", f"(?![0-9{LETTERS}])", "(?![0-9])"
 _DAY, _MONTH, _YEAR = "(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])", "((?:19|20)?[0-9]{2})"
+_DD, _MM = "(0[1-9]|[12][0-9]|3[01])", "(0[1-9]|1[0-2])"
 _NTH = "(?:[.]|st|nd|rd|th|er|o|a)?"
 _HOUR, _MINUTE = "([01]?[0-9]|2[0-4])", "([0-5][0-9])"
-_MORNING = "a[.]? ?m[.]?|de la mañana|da manhã|di mattina|du matin|uhr morgens|утра|午前"
+_MORNING = (
+    "a[.]? ?m[.]?|(?:o['’]clock )?in the morning|(?:uhr )?(?:morgens|früh)|uhr vormittags|(?:heures? )?du matin"
+    "|(?:horas )?(?:de la mañana|de la madrugada|da manhã|da madrugada)|di mattina|del mattino"
+    "|(?:uur )?['’]s (?:ochtends|morgens)|(?:час(?:а|ов)? )?(?:утра|ночи)|午前"
+)
 _EVENING = (
-    "p[.]? ?m[.]?|de la tarde|de la noche|da tarde|da noite|del pomeriggio|di sera|du soir|de l['’]après-midi"
-    "|uhr abends|uhr nachmittags|вечера|午後"
+    "p[.]? ?m[.]?|(?:o['’]clock )?in the (?:afternoon|evening)|(?:uhr )?(?:abends|nachmittags)"
+    "|(?:heures? )?(?:du soir|de l['’]après-midi)|(?:horas )?(?:de la tarde|de la noche|da tarde|da noite)"
+    "|del pomeriggio|di sera|(?:uur )?['’]s (?:middags|avonds)|(?:час(?:а|ов)? )?вечера|час(?:а|ов)? дня|午後"
 )
 _HALF = f"({_MORNING}|{_EVENING}|uhr|uur)"
 
@@ -90,7 +96,7 @@ _KANJI = dict(zip("〇一二三四五六七八九壱弐参", "0123456789123", st
 _DIGITS, _SCALE_SIGNS = "".join(_KANJI), "".join(_JAPANESE_SCALES)
 _DIGITS_AND_SCALES = _DIGITS + _SCALE_SIGNS
 _COUNTERS = (
-    "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒錠粒箱袋皿曲]"
+    "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒錠粒箱袋皿曲番章巻位号]"
     "|[かヶカケ][所月国]|[キトグリドパポユセミメ][ァ-ー]"
 )
 # A word has a number only before a counter, before 万 or with four signs, unlike 千葉. Enough, "a", "some" are none.
@@ -245,20 +251,20 @@ def _amount(whole: str, fraction: str) -> tuple[Forms, ...]:
 
 
 def _decimal(whole: str, sign: str, fraction: str, end: str) -> tuple[Forms, ...]:
-    """2.5 and 2,5. After a point, a zero at the end may count, as in versions; 9.30 may be a time, 12.3. a date."""
+    """2.5 and 2,5. After a point, a zero at the end may count; 9.30 may be a time, 12.3. and 15.05 dates."""
     written = f"{value(whole)}{DECIMAL}{fraction}"
     if sign == ",":
         return ((value(whole, fraction), written),)
     forms = [written] if fraction.endswith("0") and fraction.strip("0") else [value(whole, fraction), written]
     if _CLOCK.fullmatch(f"{whole}.{fraction}"):
         forms += time_of_day(whole, fraction)[0]
-    if end and _DAY_AND_MONTH.fullmatch(f"{whole}.{fraction}"):
+    if _DAY_AND_MONTH.fullmatch(f"{whole}.{fraction}{end}"):
         forms += _date("", (fraction, whole))[0]
     return (tuple(forms),)
 
 
-_CLOCK, _DAY_AND_MONTH = re.compile(f"{_HOUR}[.]{_MINUTE}"), re.compile(f"{_DAY}[.]{_MONTH}")
-_DIGIT = re.compile(f"[0-9{_DIGITS_AND_SCALES}]")
+_CLOCK, _DAY_AND_MONTH = re.compile(f"{_HOUR}[.]{_MINUTE}"), re.compile(f"{_DAY}[.](?:{_MONTH}[.]|{_MM})")
+_DIGIT = re.compile(f"[0-9元{_DIGITS_AND_SCALES}]")
 
 # The first that matches claims a number. Every repetition has a limit, so that all of them take linear time.
 _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]], ...] = (
@@ -273,7 +279,10 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
     (
         "date",
         lambda year, month, day: _date(year, (month, day)),
-        (f"{_BEGIN}([0-9]{{4}})[-/.]{_MONTH}[-/.]{_DAY}{_STOP}",),
+        (
+            f"{_BEGIN}([0-9]{{4}})[-/.]{_MONTH}[-/.]{_DAY}{_STOP}",
+            f"(?<![0-9])(?<![0-9)][ /-])((?:19|20)[0-9]{{2}}){_MM}{_DD}{_STOP}",
+        ),
     ),
     ("date", _japanese_date, (f"{_BEGIN}{_JAPANESE_YEAR} ?年{_ALSO} ?{_JAPANESE_DAY}",)),
     (
@@ -293,12 +302,15 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
         (
             f"{_BEGIN}{_DAY}([./-]) ?{_MONTH}\\2 ?{_YEAR}{_STOP}(?![.][0-9])",
             f"{_BEGIN}{_MONTH}([/-]){_DAY}\\2{_YEAR}{_STOP}",
+            f"{_BEGIN}(?<![./-]){_DD}(/){_MM}(?![0-9/])()",
         ),
     ),
     (
         "date",
         _named,
         (
+            *(f"{_BEGIN}{_DAY}{sign}({_NAME}|{_SHORT}){sign}{_YEAR}{_END}" for sign in ("-", "/", "[.]", "")),
+            f"{_BEGIN}{_DAY}{_NTH} ({_NAME}|{_SHORT})[.]?,? ?['’]([0-9]{{2}}){_END}",
             f"{_BEGIN}{_DAY}{_NTH}[ -](?:of |de |di )?({_NAME})(?:,?[ -](?:de |del |of )?([0-9]{{4}}))?{_END}",
             f"{_BEGIN}{_DAY}{_NTH}[ -](?:de |di )?({_SHORT})[.]?,?[ -](?:de |del )?([0-9]{{4}}){_END}",
         ),
@@ -323,11 +335,12 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
         "time",
         time_of_day,
         (
-            f"{_BEGIN}{_HOUR} ?(?:h|uhr|uur) ?{_MINUTE}{_END}()",
+            f"{_BEGIN}{_HOUR} ?(?:h|u|uhr|uur|heures?|ч[.]?|час(?:а|ов)?) ?{_MINUTE}"
+            f"(?: ?(?:min|мин|минут[аы]?)[.]?)?{_END}()",
             f"(?:{_BEGIN}|(?<=\0t)){_HOUR}:{_MINUTE}(?::[0-5][0-9])?(?: ?{_HALF}(?![{LETTERS}]))?(?![0-9:])",
             f"{_BEGIN}{_HOUR}[.]{_MINUTE} ?{_HALF}{_END}",
             f"{_BEGIN}{_HOUR}() ?{_HALF}{_END}",
-            f"{_BEGIN}(?<![0-9][.,]){_HOUR}() ?(h){_END}",
+            f"{_BEGIN}(?<![0-9][.,]){_HOUR}() ?([hu]){_END}",
         ),
     ),
     (

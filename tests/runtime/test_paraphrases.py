@@ -366,6 +366,14 @@ def test_rules() -> None:
         *((one, other, None) for one, other in NOT_OPPOSITES),
         ("Rechnung bezahlt", "Factura impagada", "negation"),
         ("La facture est payée.", "Счёт не оплачен.", "negation"),
+        ("Встреча перенесена на 15 мая в 9 часов утра.", "Встреча перенесена на 15.05 в 9:00.", None),
+        ("He was not able to walk.", "Er war unfähig zu gehen.", None),
+        ("Sin embargo, llueve.", "However, it rains.", None),
+        ("Er ist nicht nur klug, er ist auch nett.", "Il est intelligent et gentil.", None),
+        ("Une personne attend.", "A person is waiting.", None),
+        ("Il n'y a plus de pain.", "There is bread.", "negation"),
+        ("これは始まりに過ぎません。", "This is the beginning.", None),
+        ("It is difficult to find a flat.", "It is not difficult to find a flat.", "negation"),
     ]:
         assert difference(first, second) == difference(second, first) == expected
 

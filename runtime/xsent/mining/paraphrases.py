@@ -8,7 +8,7 @@ Vectors hardly separate "Smoking is allowed." from "Smoking is forbidden.". The 
 words:
 
 - Number: each text has a number that the other lacks, in any notation or in words, or the same one of another unit.
-- Negation: one text has a word that negates or forbids in its language, and the other has none.
+- Negation: one text has a word that negates or forbids in its language, and the other none, nor one that implies it.
 - Opposite: one text has a word such as "before", "open" or "Monday", and the other one that excludes it.
 - Order: both have the same words, and more than one group of them has moved ("Anna paid Bert", "Bert paid Anna"); or
   both have the same two names in reverse order ("Anna a payé Bert"), and no word that marks a passive or a list.
@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from xsent.languages import likely_languages
 from xsent.mining.bitext import Bitext, present_rows
 from xsent.mining.margin import compare_blocks
-from xsent.mining.number_words import TABLES
+from xsent.mining.negation import negations_differ
 from xsent.mining.opposites import opposed
 from xsent.mining.quantities import differ, quantities
 from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
@@ -50,14 +49,6 @@ _MOST = 0.75
 Difference = Literal["number", "negation", "opposite", "order"]
 
 _WORD = re.compile(r"[^\W\d_]+")
-_CONTRACTED = re.compile(r"n['’]t\b(?! (?:i|you|he|she|it|we|they|there)\?)", re.I)  # but not "isn't it?"
-_NEGATIVES = {language: {*words.split()} for language, words in TABLES["negative"].items()}
-_NEGATIVE_JAPANESE = re.compile("ない|なかっ|なく|ません|ずに|禁止|禁煙|不可|未払|未納")
-# Negations only in form: must, may, only, surely, few, soon, "shall we".
-_NO_NEGATION = re.compile(
-    "なけれ?ば(?:なら|なり|いけ)(?:ない|なかっ|ません)|なくては(?:なら|なり|いけ)(?:ない|ません)|ないと(?:いけ|なら|なり)(?:ない|ません)"
-    "|(?:違い|ちがい|しか)(?:ない|なかっ|ありません)|かもしれ(?:ない|ません)|ませんか|ないか|だけで(?:は)?なく|少なく|少ない|[間ま]もなく|危ない|す[みい]ません|済みません"
-)
 # Words that are subjects by their form: "Gestern kam ich" is "Ich kam gestern".
 _SUBJECTS = set("ich du er wir ik jij hij wij we".split())
 _JAPANESE_ROLES = re.compile("(.+?)[はが](.+?)[をに](.+)")
@@ -136,7 +127,7 @@ def difference(first: str, second: str) -> Difference | None:
     texts = [unicodedata.normalize("NFKC", text) for text in (first, second)]
     if differ(*map(quantities, texts)):
         return "number"
-    if _negates(texts[0]) != _negates(texts[1]):
+    if negations_differ(*texts):
         return "negation"
     if opposed(*texts):
         return "opposite"
@@ -213,15 +204,6 @@ def _around(cosines: Floats) -> Floats:
     means = np.take_along_axis(cosines, after + np.arange(_AROUND), axis=1).mean(axis=1)
     clamped: Floats = np.clip(means, np.float32(_LEAST), np.float32(_MOST))
     return clamped
-
-
-def _negates(text: str) -> bool:
-    likely = likely_languages(text)
-    if {"ja", "zh"}.intersection(likely):
-        return bool(_NEGATIVE_JAPANESE.search(_NO_NEGATION.sub("", text)))
-    words = {*_WORD.findall(text.lower())}
-    negative = any(words & _NEGATIVES.get(language, set()) for language in likely or _NEGATIVES)
-    return negative or ("en" in likely and bool(_CONTRACTED.search(text)))
 
 
 def _reordered(first: list[str], second: list[str]) -> bool:

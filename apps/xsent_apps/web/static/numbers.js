@@ -39,12 +39,17 @@ const [NAME, SHORT] = [MONTHS, SHORT_MONTHS].map((names) => names.join(" ").repl
 const LETTERS = "a-z\u00df-\u024f\u0400-\u04ff"; // that a number is not next to; those of Chinese and Japanese may be
 const [BEGIN, END, STOP] = [`(?<![0-9${LETTERS}])`, `(?![0-9${LETTERS}])`, "(?![0-9])"];
 const [DAY, MONTH, YEAR] = ["(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])", "((?:19|20)?[0-9]{2})"];
+const [DD, MM] = ["(0[1-9]|[12][0-9]|3[01])", "(0[1-9]|1[0-2])"];
 const NTH = "(?:[.]|st|nd|rd|th|er|o|a)?";
 const [HOUR, MINUTE] = ["([01]?[0-9]|2[0-4])", "([0-5][0-9])"];
-const MORNING = "a[.]? ?m[.]?|de la mañana|da manhã|di mattina|du matin|uhr morgens|утра|午前";
+const MORNING =
+  "a[.]? ?m[.]?|(?:o['’]clock )?in the morning|(?:uhr )?(?:morgens|früh)|uhr vormittags|(?:heures? )?du matin" +
+  "|(?:horas )?(?:de la mañana|de la madrugada|da manhã|da madrugada)|di mattina|del mattino" +
+  "|(?:uur )?['’]s (?:ochtends|morgens)|(?:час(?:а|ов)? )?(?:утра|ночи)|午前";
 const EVENING =
-  "p[.]? ?m[.]?|de la tarde|de la noche|da tarde|da noite|del pomeriggio|di sera|du soir|de l['’]après-midi" +
-  "|uhr abends|uhr nachmittags|вечера|午後";
+  "p[.]? ?m[.]?|(?:o['’]clock )?in the (?:afternoon|evening)|(?:uhr )?(?:abends|nachmittags)" +
+  "|(?:heures? )?(?:du soir|de l['’]après-midi)|(?:horas )?(?:de la tarde|de la noche|da tarde|da noite)" +
+  "|del pomeriggio|di sera|(?:uur )?['’]s (?:middags|avonds)|(?:час(?:а|ов)? )?вечера|час(?:а|ов)? дня|午後";
 const HALF = `(${MORNING}|${EVENING}|uhr|uur)`;
 const [IN_MORNING, IN_EVENING] = [MORNING, EVENING].map((half) => new RegExp(`^(?:${half})$`));
 const TWO_DIGITS = /^(?:2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/; // country codes, ITU-T E.164
@@ -80,7 +85,7 @@ const DIGITS = [...KANJI.keys()].join("");
 const SCALE_SIGNS = Object.keys(JAPANESE_SCALES).join("");
 const DIGITS_AND_SCALES = DIGITS + SCALE_SIGNS;
 const COUNTERS =
-  "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒錠粒箱袋皿曲]|[かヶカケ][所月国]|[キトグリドパポユセミメ][ァ-ー]";
+  "[人匹本個枚冊台時年月日回杯階歳つ円分名件社校室票倍割軒棟頭羽泊坪週秒錠粒箱袋皿曲番章巻位号]|[かヶカケ][所月国]|[キトグリドパポユセミメ][ァ-ー]";
 const NO_NUMBER = `[万億兆萬]|十分(?!間)|一(?![円年月]|[${DIGITS_AND_SCALES}])`;
 const DECIMAL_NUMBER = "([0-9]{1,9})(?:([.,' ’])([0-9]{3}(?:\\2[0-9]{3}){0,5}))?(?:[.,]([0-9]{1,9}))?";
 const ERAS = { 令和: 2018, 平成: 1988, 昭和: 1925, 大正: 1911, 明治: 1867, r: 2018, h: 1988, s: 1925 };
@@ -92,7 +97,7 @@ const JAPANESE_DAY =
 const JAPANESE_HOUR = "([01]?[0-9]|2[0-4]|二?十[一二三四五六七八九]?|[一二三四五六七八九])";
 const JAPANESE_MINUTE = "(?:([0-5]?[0-9]|[二三四五]?十[一二三四五六七八九]?|[一二三四五六七八九])分|(半))";
 const ALSO = "(?:[(][^()]{1,12}[)])?"; // the same year of the other calendar
-const SOME_DIGIT = new RegExp(`[0-9${DIGITS_AND_SCALES}]`);
+const SOME_DIGIT = new RegExp(`[0-9元${DIGITS_AND_SCALES}]`);
 
 const two = (number) => String(number).padStart(2, "0");
 const unzeroed = (digits) => digits.replace(/^0+/, "");
@@ -202,6 +207,7 @@ const amount = (whole, fraction) => [[value(whole.replaceAll(",", ""), fraction)
 const NOTATIONS = [
   [`${BEGIN}([a-z]{2}[0-9]{2}[ -]?[a-z0-9]{4}(?:[ -]?[0-9][0-9a-z]{3}){2,6}(?:[ -]?[0-9][0-9a-z]{0,2})?)${END}`, iban],
   [`${BEGIN}([0-9]{4})[-/.]${MONTH}[-/.]${DAY}${STOP}`, numeric],
+  [`(?<![0-9])(?<![0-9)][ /-])((?:19|20)[0-9]{2})${MM}${DD}${STOP}`, numeric],
   [`${BEGIN}${JAPANESE_YEAR} ?年${ALSO} ?${JAPANESE_DAY}`, japaneseDate],
   [`${ERA} ?年${ALSO}(?: ?${JAPANESE_DAY})?`, era],
   [`${BEGIN}([rhs])([0-9]{1,2}|元)年${ALSO}(?: ?${JAPANESE_DAY})?`, era],
@@ -210,17 +216,20 @@ const NOTATIONS = [
   [`${BEGIN}(?<![${DIGITS_AND_SCALES}])()${JAPANESE_DAY}`, japaneseDate],
   [`${BEGIN}${DAY}([./-]) ?${MONTH}\\2 ?${YEAR}${STOP}(?![.][0-9])`, either],
   [`${BEGIN}${MONTH}([/-])${DAY}\\2${YEAR}${STOP}`, either],
+  [`${BEGIN}(?<![./-])${DD}(/)${MM}(?![0-9/])()`, either],
+  ...["-", "/", "[.]", ""].map((sign) => [`${BEGIN}${DAY}${sign}(${NAME}|${SHORT})${sign}${YEAR}${END}`, named]),
+  [`${BEGIN}${DAY}${NTH} (${NAME}|${SHORT})[.]?,? ?['’]([0-9]{2})${END}`, named],
   [`${BEGIN}${DAY}${NTH}[ -](?:of |de |di )?(${NAME})(?:,?[ -](?:de |del |of )?([0-9]{4}))?${END}`, named],
   [`${BEGIN}${DAY}${NTH}[ -](?:de |di )?(${SHORT})[.]?,?[ -](?:de |del )?([0-9]{4})${END}`, named],
   [`${BEGIN}(${NAME})[ -]${DAY}(?:st|nd|rd|th)?(?:,? ([0-9]{4}))?(?![0-9:${LETTERS}])`, monthFirst],
   [`${BEGIN}(${SHORT})[.]?[ -]${DAY}(?:st|nd|rd|th)?,? ([0-9]{4})${END}`, monthFirst],
   [`(午前|午後) ?${JAPANESE_HOUR}時(?!間)${JAPANESE_MINUTE}?`, japaneseTime],
   [`${BEGIN}(?<![${DIGITS_AND_SCALES}])()${JAPANESE_HOUR}時${JAPANESE_MINUTE}`, japaneseTime],
-  [`${BEGIN}${HOUR} ?(?:h|uhr|uur) ?${MINUTE}${END}()`, timeOfDay],
+  [`${BEGIN}${HOUR} ?(?:h|u|uhr|uur|heures?|ч[.]?|час(?:а|ов)?) ?${MINUTE}(?: ?(?:min|мин|минут[аы]?)[.]?)?${END}()`, timeOfDay],
   [`(?:${BEGIN}|(?<=\0t))${HOUR}:${MINUTE}(?::[0-5][0-9])?(?: ?${HALF}(?![${LETTERS}]))?(?![0-9:])`, timeOfDay],
   [`${BEGIN}${HOUR}[.]${MINUTE} ?${HALF}${END}`, timeOfDay],
   [`${BEGIN}${HOUR}() ?${HALF}${END}`, timeOfDay],
-  [`${BEGIN}(?<![0-9][.,])${HOUR}() ?(h)${END}`, timeOfDay],
+  [`${BEGIN}(?<![0-9][.,])${HOUR}() ?([hu])${END}`, timeOfDay],
   [`(?<![0-9${LETTERS}+])([(]?[+][0-9](?:[ ()./-]{0,3}[0-9]){6,14})${STOP}`, phone],
   [`${BEGIN}(?<![0-9][.,])([(]?0(?![.,])[0-9](?:[ ()./-]{0,3}[0-9]){7,13})${STOP}`, phone],
   [`${BEGIN}(0[0-9]{6,7}|[178][0-9]{10})${STOP}`, phone],
