@@ -168,6 +168,8 @@ SAME_NUMBER = [
     ("un millón de euros", "100万ユーロ"),
     ("trecentocinquantamila", "dreihundertfünfzigtausend"),
     ("half a tablet", "½ Tablette"),
+    ("twice a day", "zweimal täglich"),
+    ("дважды в день", "two times a day"),
     ("media pastilla", "mezza compressa"),
     ("полтаблетки", "een halve tablet"),
     ("half an hour", "30 minutes"),
@@ -221,8 +223,14 @@ OTHER_NUMBER = [
     ("半錠", "二錠"),
     ("half past six", "half past seven"),
     ("令和6年4月1日", "1 April 2023"),
+    ("3 Prozent", "3 Promille"),
+    ("40 litres", "40 gallons"),
+    ("twice a day", "three times a day"),
+    ("zweimal täglich", "dreimal täglich"),
 ]
 OPPOSITES = [
+    ("Encienda la calefacción antes de salir.", "Apague la calefacción antes de salir."),
+    ("Accendi la luce.", "Spegni la luce."),
     ("The door is locked.", "The door is unlocked."),
     ("Die Tür ist auf.", "Die Tür ist zu."),
     ("Das Licht ist an.", "The light is off."),
