@@ -195,6 +195,7 @@ def options(given: dict[str, Any]) -> list[str]:
     return [*named, "--start", str(given["start"])]
 
 
+@pytest.mark.slow
 def test_every_depth_comes_near_them(recipe: Path, given: dict[str, Any], taught: Path) -> None:
     whole = load_checkpoint(taught)
     assert whole.config.depths == (0, 1, 2) and whole.about["recipe"]["teachers"]["two"]["weight"] == 2
