@@ -22,7 +22,7 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         "- ```sh\n  # b\n  ```\n> ~~~\n> # c\n> ~~~\n\n# B\nEnd.\n",
         [("# b > # c", ""), ("End.", "B")],
     ),
-    "code on one line is no fence": ("```ls```\n# B\nEnd.\n", [("```ls```", ""), ("End.", "B")]),
+    "code on one line is not a fence": ("```ls```\n# B\nEnd.\n", [("```ls```", ""), ("End.", "B")]),
     "TOML of Hugo": (
         '+++\ntitle = "Boiler"\ntags = [\n  "house",\n]\ndraft = false\n[taxonomies]\nkeywords = ["pump"]\n+++\n'
         "Press it.\n",
@@ -30,8 +30,8 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     ),
     "JSON of Hugo": ('{\n  "title": "Attic",\n  "tags": ["house"]\n}\n\nThe lamp.\n', [("The lamp.", "Attic, house")]),
     "JSON and TOML between dashes": ('---json\n{"title": "Fence"}\n---\nGreen.\n', [("Green.", "Fence")]),
-    "rules are no front matter": ("---\na = 5\n\n---\n\nstd::vector.\n", [("a = 5 std::vector.", "")]),
-    "a name of C++ is no property": ("std::vector\nEnd.\n", [("std::vector End.", "")]),
+    "rules are not front matter": ("---\na = 5\n\n---\n\nstd::vector.\n", [("a = 5 std::vector.", "")]),
+    "a name of C++ is not a property": ("std::vector\nEnd.\n", [("std::vector End.", "")]),
     "YAML over lines": (
         "---\ntitle: >-\n  The cellar\n...\nThe key.\n",
         [("The key.", "The cellar")],

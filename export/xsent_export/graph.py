@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from xsent.backends.numpy import MIDDLE
 from xsent.bundle import TABLE, WEIGHTS, Rounding, graph_name
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file
 from xsent_export.options import BundleSpec
 from xsent_export.quantization import (
+    MIDDLE,
     NOTHING,
     LayerStats,
     block_size,

@@ -31,7 +31,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from xsent.backends.numpy import MIDDLE, quantize
+from xsent.backends.numpy import quantize
 from xsent.bundle import Rounding
 from xsent.similarity import Floats
 from xsent.tokenizer import Tokenizer
@@ -54,6 +54,7 @@ SMOOTHED = ("qkv", "ffn_in")  # that of attention_out has no large channels, tha
 BY_TOKEN = "ffn_out"  # the layer whose inputs have steps of each token's own size
 # The most negative inputs of that layer, which are values of an activation function, and the steps for them.
 LOWEST, STEPS_BELOW = {"gelu": -0.17, "silu": -0.2785}, 16
+MIDDLE = 128  # the zero point of inputs of both signs
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the spread that may move into the weights (alpha in SmoothQuant)
 SENTENCES = 256  # maximum number of sentences to encode
 LEAST = 1e-5  # in place of channels that are always zero

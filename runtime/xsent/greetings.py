@@ -38,7 +38,7 @@ _HELLOS = (
 # Words that are greetings only before a name.
 _DEARS = "dear|ch[eè]re?s?|liebe[rs]?|querid[oa]s?|car(?:[oa]s?|[ie])|дорог(?:ой|ая|ие)"
 _ADDRESSED = "beste|lieve|dag|werte[rs]?|madame|monsieur|господин|госпожа|господа"  # and at the end of their line
-# Dutch, but "Beste Qualität, kleiner Preis" is no greeting.
+# Dutch, but "Beste Qualität, kleiner Preis" is not a greeting.
 _DUTCH = (
     r"(?:beste|lieve|dag|hoi|ha)" + _SOMEBODY + r"\s?[,:!]\s+(?=(?:[^\s.!?]+\s){0,6}"
     r"(?:de|het|een|ik|je|jij|jullie|u|we|wij|is|niet|mijn|onze|kun|kunt|kan|heb|hebt|hebben|hierbij|bedankt|wil|graag|zou)\b)"

@@ -100,7 +100,7 @@ class _Misread:
         before, after = _before(text, run), text[run.end() : run.end() + 1]
         if (after.isascii() and after.isalpha()) or (before.isascii() and before.islower()):
             return True
-        if piece[1].isalpha():  # such as "ГЁ": two letters of Cyrillic that are no word
+        if piece[1].isalpha():  # such as "ГЁ": two Cyrillic letters that are not a word
             return decoded <= "\xff" and not (before.isalpha() or after.isalpha())
         return piece[0] in self._sure and (decoded < "\xc0" or not (before.isupper() or before in _OPENING))
 

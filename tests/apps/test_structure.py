@@ -1,4 +1,4 @@
-"""What is no text in files of each kind: comments, data, furigana, settings, hyphens at the ends of lines."""
+"""What is not text in files of each kind: comments, data, furigana, settings, hyphens at the ends of lines."""
 
 import io
 import zipfile

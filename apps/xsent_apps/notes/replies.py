@@ -29,7 +29,7 @@ _LINE = re.compile(r"[\s*]*(?:-{4,}|_{8,})[\s*]*$")
 _ORIGINAL = re.compile(
     r"[\s*]*-{2,}\s{0,3}(?:original (?:message|appointment)|origina(?:l-?|a)nachricht|ursprüngliche(?:r|s)? \w+|"
     r"original-?nachricht|message (?:d['’]origine|original)|mensaje original|messaggio originale|mensagem original|"
-    r"oorspronkelijk bericht|исходное сообщение|(?:元|オリジナル)の?メッセージ|original message)\s{0,3}-{2,}[\s*]*$",
+    r"oorspronkelijk bericht|исходное сообщение|(?:元|オリジナル)の?メッセージ)\s{0,3}-{2,}[\s*]*$",
     re.IGNORECASE,
 )
 _PASSED_ON = re.compile(

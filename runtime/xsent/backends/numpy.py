@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.backends.threads import OneThread
+from xsent.backends.threads import one_thread
 from xsent.bundle import Bundle, Rounding
 from xsent.errors import BundleError
 from xsent.similarity import Floats
@@ -24,8 +24,6 @@ from xsent.similarity import Floats
 _FEW = 20
 _BLOCK = 32
 _FRAME = 2  # the first and the last token
-MIDDLE = 128  # the zero point of numbers of both signs
-_ONE_THREAD = OneThread()
 
 
 class NumpyBackend:
@@ -63,7 +61,7 @@ class NumpyBackend:
 
     def embed(self, ids: NDArray[np.int64]) -> Floats:
         """See `Backend.embed`; one sentence after the other."""
-        with _ONE_THREAD:
+        with one_thread():
             return np.stack([self._embed(one) for one in ids])
 
     def _embed(self, ids: NDArray[np.int64]) -> Floats:

@@ -6,6 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -115,6 +116,12 @@ class OneThread:
         if self._inside:
             self._inside = 0
             self._set(self._before)
+
+
+@cache
+def one_thread() -> OneThread:
+    """The limit of this process; one for all who need it, so that the last one to leave restores the threads."""
+    return OneThread()
 
 
 def _openblas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:

@@ -334,7 +334,7 @@ class IndexDatabase:
                 self._connection.execute("INSERT INTO removed VALUES (?, ?)", found)
 
     def first_rows_with(self, match: str, rows: int, limit: int) -> list[int]:
-        """The first rows, of so many, whose words match an expression of FTS5; at most `limit`."""
+        """At most `limit` of the rows below `rows` whose words match an expression of FTS5, in order."""
         return self._matching(match, "rowid < ? ORDER BY rowid LIMIT ?", rows, limit)
 
     def rows_with(self, match: str, among: Iterable[int]) -> list[int]:

