@@ -23,7 +23,8 @@ from xsent.errors import DataError
 from xsent.files.atomic import to_json
 from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
-from xsent_export.graph import INPUT, MASK, OUTPUT, BatchGraph
+from xsent_export.batch_graph import BatchGraph
+from xsent_export.graph import INPUT, MASK, OUTPUT
 from xsent_export.options import BundleSpec
 from xsent_export.readout import readout_as_layer
 from xsent_export.tokenizer import TOKENIZER_CONFIG, write_tokenizer

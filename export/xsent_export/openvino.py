@@ -21,7 +21,8 @@ from onnx import ModelProto
 from xsent.backends.openvino import FILES, import_openvino, open_core, without_telemetry
 from xsent.errors import DataError, MissingExtraError, in_one_line, install_advice, require_extra
 from xsent.tokenizer import Tokenizer
-from xsent_export.graph import INPUT, READOUT, SCORED, WEIGHED, BatchGraph, EncoderGraph
+from xsent_export.batch_graph import BatchGraph
+from xsent_export.graph import INPUT, READOUT, SCORED, WEIGHED, EncoderGraph
 from xsent_export.options import BundleSpec, Precision
 from xsent_export.parity import evenly_spaced
 from xsent_export.quantization import NOTHING, LayerStats

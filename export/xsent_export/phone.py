@@ -18,7 +18,8 @@ from onnx import ModelProto, TensorProto, helper
 from xsent.clean import FORMAT
 from xsent.errors import require_extra
 from xsent.similarity import Floats
-from xsent_export.graph import INPUT, OUTPUT, OneFileGraph
+from xsent_export.batch_graph import OneFileGraph
+from xsent_export.graph import INPUT, OUTPUT
 from xsent_export.options import BundleSpec
 from xsent_export.parity import calibration_texts, held_out_pairs
 from xsent_export.quantization import LayerStats, calibrate_checkpoint

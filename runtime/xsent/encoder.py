@@ -3,12 +3,11 @@
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from time import monotonic
-from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +19,7 @@ from xsent.errors import BundleError, FingerprintError, check_choice, whole_numb
 from xsent.precision import Precision, Vectors, binary_similarity, pack_signs, stored_as, to_int8
 from xsent.progress import Progress
 from xsent.similarity import cosine_similarity, row_cosines
+from xsent.tasks import FEWEST, Item, Task, each_sentence, tasks
 from xsent.tokenizer import MEASURED, Tokenizer, expected_tokens, seems_foreign
 
 OnLong = Literal["warn", "error", "split"]
@@ -70,18 +70,10 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 # Warn when more than this share of sentences looks foreign; in text in the model's languages hardly any does.
 _FOREIGN = 0.1
 _FEW = 4  # sentences; among more, one that looks foreign is a list of names
-# Sentences per task of a thread. The more there are, the more have equally many tokens and run together; a stream
-# begins with few, so that its first vectors come soon.
-_FEWEST, _MOST = 16, 512
-_MOST_TEXT = 1 << 16  # characters per task, so that memory does not grow with the length of the texts
-_PATIENCE = 0.5  # seconds that a stream's sentence waits for others
 TOKENS_TOGETHER = 256  # most tokens that run together; with more, their states no longer stay in the processor's cache
 # Most tokens per window of a text that is too long. Layers are trained on short text, and vectors of longer windows
 # are worse (docs/lab/model.md).
 WINDOW = 128
-
-Item = TypeVar("Item")
-_Chunk: TypeAlias = tuple[int, list[Item], list[str]]  # number of its first sentence, items, their sentences
 
 
 class SentenceEncoder:
@@ -230,15 +222,14 @@ class SentenceEncoder:
             raise ValueError(f"prompt = {asked!r}: the model was trained without prompts; omit it")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
         if isinstance(sentences, str | bytes):  # bytes are one sentence, too, so that they are rejected
-            _, rows, seen = self._encode_chunk(options, (0, [sentences], [sentences]))
+            _, rows, seen = self._encode_task(options, (0, [sentences], [sentences]))
             self._warn(seen, 4)
             return cast(Vectors, rows[0])
-        texts = list(_each(sentences))
+        texts = list(each_sentence(sentences))
         vectors = options.empty(len(texts))
         with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
-            done, threads = 0, min(self.threads, -(-len(texts) // _FEWEST) or 1)
-            chunks = _chunks(texts, threads=threads, total=len(texts))
-            for _, rows in self._iterate(chunks, options, threads):
+            done, threads = 0, min(self.threads, -(-len(texts) // FEWEST) or 1)
+            for _, rows in self._iterate(tasks(texts, threads=threads, total=len(texts)), options, threads):
                 vectors[done : done + len(rows)] = rows
                 done += len(rows)
                 progress.advance(len(rows))
@@ -269,8 +260,8 @@ class SentenceEncoder:
             one = type(sentences).__name__
             raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
-        chunks = _chunks(_each(sentences), None, whole_number("start", start, 0), threads=self.threads)
-        return (vector for _, vectors in self._iterate(chunks, options, self.threads) for vector in vectors)
+        todo = tasks(each_sentence(sentences), None, whole_number("start", start, 0), threads=self.threads)
+        return (vector for _, vectors in self._iterate(todo, options, self.threads) for vector in vectors)
 
     def encode_items(
         self,
@@ -289,8 +280,8 @@ class SentenceEncoder:
         Iterate to the end: warnings about long and unknown sentences come only then.
         """
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
-        chunks = _chunks(items, text, whole_number("start", start, 0), threads=self.threads)
-        return (pair for chunk in self._iterate(chunks, options, self.threads) for pair in zip(*chunk, strict=True))
+        todo = tasks(items, text, whole_number("start", start, 0), threads=self.threads)
+        return (pair for done in self._iterate(todo, options, self.threads) for pair in zip(*done, strict=True))
 
     def count_tokens(self, sentence: str) -> int:
         """Number of tokens of a sentence; up to `max_length` are read at once. 0 for an empty sentence."""
@@ -335,11 +326,11 @@ class SentenceEncoder:
         return EncodeOptions(dim, normalize, precision, on_long, None if weight is None else self._matrix(weight))
 
     def _iterate(
-        self, chunks: Iterable[_Chunk[Item]], options: EncodeOptions, threads: int
+        self, todo: Iterable[Task[Item]], options: EncodeOptions, threads: int
     ) -> Iterator[tuple[list[Item], Vectors]]:
-        """Yield the items of every chunk and their vectors, in order; at the end, warn the code that iterates."""
+        """Yield the items of every task and their vectors, in order; at the end, warn the code that iterates."""
         total = Counter[str]()
-        for items, rows, seen in ordered_map(partial(self._encode_chunk, options), chunks, threads):
+        for items, rows, seen in ordered_map(partial(self._encode_task, options), todo, threads):
             total.update(seen)
             yield items, rows
         self._warn(total, 5)
@@ -363,8 +354,8 @@ class SentenceEncoder:
         if seen["foreign"] > max(_FOREIGN * seen["sentences"], seen["sentences"] > _FEW):
             warn(seen["foreign"], f"seem to be in a language that {strange}", UnknownTextWarning)
 
-    def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk[Item]) -> tuple[list[Item], Vectors, Counter[str]]:
-        first, items, sentences = chunk
+    def _encode_task(self, options: EncodeOptions, task: Task[Item]) -> tuple[list[Item], Vectors, Counter[str]]:
+        first, items, sentences = task
         read, seen = self._read(options, first, sentences)
         rows = options.empty(len(sentences))
         for row, vector in enumerate(self._embed(read, split=options.on_long == "split")):
@@ -445,45 +436,3 @@ def _open_again(
             "put the same bundle there"
         )
     return encoder
-
-
-def _each(sentences: Any) -> Iterable[str]:  # noqa: ANN401  validates caller input
-    """The sentences of a collection. Raises TypeError if iterating it would give something else."""
-    names = getattr(sentences, "column_names", getattr(sentences, "columns", None))
-    if names is not None:  # pandas, Arrow, Polars: iterating gives the names of the columns, or whole columns
-        listed = ", ".join(map(str, names))
-        raise TypeError(f"got a table ({type(sentences).__name__}); pass the column with the texts, one of {listed}")
-    if isinstance(sentences, Mapping):
-        raise TypeError("got a dict, whose keys would be encoded; pass list(texts.values())")
-    if hasattr(sentences, "to_pylist"):  # Arrow, whose items are not str
-        return cast(Iterable[str], sentences.to_pylist())
-    if not isinstance(sentences, Iterable):
-        raise TypeError(f"got {sentences!r:.80}; expected a sentence or sentences: a str, or a list of them")
-    return sentences
-
-
-def _chunks(
-    items: Iterable[Item],
-    text: Callable[[Item], str] | None = None,
-    first: int = 0,
-    *,
-    threads: int,
-    total: int = 0,
-) -> Iterator[_Chunk[Item]]:
-    """The tasks for threads; without a `total`, those of a stream, which grow with what has been read."""
-    tasks = 4 * threads if threads > 1 else 1  # several per thread, because those with longer sentences take longer
-    size, begun, length = 0, monotonic(), 0
-    chunk: list[Item] = []
-    sentences: list[Any] = []
-    for read, item in enumerate(items, 1):
-        size = size or min(max((total or read) // tasks, _FEWEST), _MOST)
-        sentences.append(item if text is None else text(item))
-        chunk.append(item)
-        length += len(sentences[-1]) if isinstance(sentences[-1], str) else 0  # others are refused later
-        waits = not total and monotonic() - begun > _PATIENCE
-        if len(chunk) == size or length > _MOST_TEXT or waits:
-            yield first, chunk, sentences
-            first += len(chunk)
-            size, begun, length, chunk, sentences = 0, monotonic(), 0, [], []
-    if chunk:
-        yield first, chunk, sentences

@@ -20,8 +20,8 @@ from xsent.cli.terminal import format_table
 from xsent.encoder import SentenceEncoder
 from xsent.evaluation import PROTOCOLS, as_stored
 from xsent.verification import verify
+from xsent_export.batch_graph import BatchGraph
 from xsent_export.export import export
-from xsent_export.graph import BatchGraph
 from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 
@@ -163,7 +163,7 @@ def test_exports_for_other_tools_are_measured_too(
 @pytest.mark.parametrize(
     ("kind", "step", "error"),
     [
-        ("onnx", "xsent_export.graph.BatchGraph.model", FULL_DISK),
+        ("onnx", "xsent_export.batch_graph.BatchGraph.model", FULL_DISK),
         ("sentence-transformers", "xsent_train.checkpoint.save_file", SafetensorError("I/O error: (os error 28)")),
     ],
 )

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent.similarity import cosine_similarity
-from xsent_export import graph
-from xsent_export.graph import BatchGraph, EncoderGraph
+from xsent_export import batch_graph
+from xsent_export.batch_graph import BatchGraph
+from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec, Precision
 from xsent_train.tokens import to_tokens
 
@@ -104,7 +105,7 @@ def test_a_batch_graph_is_one_file(make_encoder: MakeEncoder, tmp_path: Path, mo
     encoder = make_encoder(activation="gelu")
     path = tmp_path / "model.onnx"
     with monkeypatch.context() as context:
-        context.setattr(graph, "MAX_BYTES", 1000)
+        context.setattr(batch_graph, "MAX_BYTES", 1000)
         with pytest.raises(DataError, match="do not fit into one ONNX file"):
             BatchGraph(encoder, BundleSpec.whole(encoder.config)).write_file(path)
     assert not list(tmp_path.iterdir())

@@ -18,8 +18,8 @@ from xsent import SentenceEncoder
 from xsent.backends.numpy import NumpyBackend, round_to_grid
 from xsent.backends.onnx import OnnxBackend
 from xsent.bundle import MANIFEST, Bundle, Rounding, compute_fingerprint
-from xsent.encoder import _chunks
 from xsent.errors import BundleError
+from xsent.tasks import tasks
 from xsent.verification import verify_together
 from xsent_export.export import export
 from xsent_export.graph import CONTRIB, EncoderGraph
@@ -124,7 +124,7 @@ def test_activations_by_hand(make_encoder: MakeEncoder) -> None:
 
 
 def sizes(texts: Iterator[str] | list[str], threads: int = 1, total: int = 0) -> list[int]:
-    return [len(sentences) for _, _, sentences in _chunks(texts, threads=threads, total=total)]
+    return [len(sentences) for _, _, sentences in tasks(texts, threads=threads, total=total)]
 
 
 def test_tasks_grow_but_do_not_wait() -> None:
@@ -134,6 +134,6 @@ def test_tasks_grow_but_do_not_wait() -> None:
     assert sizes(["Anna"] * 200) == [16, 17, 34, 68, 65]  # a stream: as many again as have been read
     assert sizes(["a" * 60_000] * 4 + ["Anna"] * 20) == [2, 2, 16, 4]  # long texts
     clock = count(step=0.3)
-    with mock.patch("xsent.encoder.monotonic", lambda: next(clock)):
+    with mock.patch("xsent.tasks.monotonic", lambda: next(clock)):
         assert sizes(["Anna"] * 6) == [2, 2, 2]  # slow lines
-    assert [first for first, _, _ in islice(_chunks(["Anna"] * 99, None, 7, threads=1), 3)] == [7, 23, 40]
+    assert [first for first, _, _ in islice(tasks(["Anna"] * 99, None, 7, threads=1), 3)] == [7, 23, 40]
