@@ -171,8 +171,8 @@ class Bundle(Manifest):
     def fingerprint_of(self, space: str | None = None) -> str:
         """Identity of the vectors of its depth, mapped into another model's space if one is named.
 
-        "b476b7360b3624eb" of all layers, "b476b7360b3624eb.2" of two layers, "b476b7360b3624eb@all-MiniLM-L6-v2" or
-        "b476b7360b3624eb@all-MiniLM-L6-v2.2" mapped. The part before the depth is the space, see `same_space`. Vectors
+        "a69473638e4588a6" of all layers, "a69473638e4588a6.2" of two layers, "a69473638e4588a6@all-MiniLM-L6-v2" or
+        "a69473638e4588a6@all-MiniLM-L6-v2.2" mapped. The part before the depth is the space, see `same_space`. Vectors
         that are already in that space need no mapping. Raises ValueError if there is no such space.
         """
         mapped = f"@{space}" if self.matrix_into(space) else ""
