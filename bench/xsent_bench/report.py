@@ -270,32 +270,23 @@ def measured_ones(names: Mapping[str, str], measured: Iterable[Measurement]) -> 
 
 
 def systems(results: Results) -> str:
-    """The systems that have their weights; scores in English come before the means of the other languages."""
+    """The built-in model at three depths beside the fastest way to run each other cross-lingual model."""
     columns = {
-        "xx_en": "translations found, %",
-        "sklearn": "topics by scikit-learn, % (English / others)",
-        "similarity": "similarity (English / others)",
-        "questions": "questions (English / others)",
-        "ms_32_words": "one sentence, ms",
-        "batched_per_second": "sentences/s",
-        "mib_1000": "memory, MiB",
-        "bytes": "size, MB",
+        "xx_en": "translations found¹",
+        "sklearn": "topics²",
+        "similarity": "similarity³",
+        "questions": "questions⁴",
+        "ms_32_words": "ms per sentence⁵",
+        "bytes": "MB",
     }
-    rows = []
     columns = measured_ones(columns, results.compared())
-    for m in (m for m in results.compared() if RANDOM not in str(m.axes["model"])):
-        name = system_name(m.axes)
-        cells = [name if m.axes["system"] == OURS else f"{m.axes['model']} (`{name}`)"]
-        for figure in columns:
-            both = f"{shown(m, f'{figure}_en')} / {shown(m, figure)}"
-            cells.append(both if f"{figure}_en" in HEADINGS else shown(m, figure))
-        rows.append(cells)
-    return Table(["model", *columns.values()], rows).markdown()
-
-
-def frontier(results: Results) -> str:
-    """The systems on the frontier."""
-    return "\n".join(f"- {line[0].upper()}{line[1:]}" for line in frontiers(results.compared()))
+    depths = {*all_depths(results)[:1], 2, 0}
+    chosen = {f"**{system_name(m.axes)}**": m for m in results.compared() if m.axes["layers"] in depths}
+    others = [m for m in results.compared() if m.axes["system"] != OURS and "xx_en" in m.figures]
+    fastest_last = sorted(others, key=lambda m: m.figures["ms_32_words"], reverse=True)
+    chosen |= {str(m.axes["model"]): m for m in fastest_last}
+    rows = [[name, *(shown(m, figure) for figure in columns)] for name, m in chosen.items()]
+    return Table(["", *columns.values()], rows).markdown()
 
 
 def languages(results: Results) -> str:
@@ -382,5 +373,5 @@ def backends(results: Results) -> str:
 
 
 TABLES: Mapping[str, Callable[[Results], str]] = {
-    make.__name__: make for make in (systems, frontier, languages, layers, vectors, weights, backends)
+    make.__name__: make for make in (systems, languages, layers, vectors, weights, backends)
 }

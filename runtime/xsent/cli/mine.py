@@ -44,7 +44,7 @@ def mine(
     ] = "max",
     k: options.NeighborsOption = 4,
     threshold: Annotated[float | None, typer.Option(help="Lowest score of a pair; default: all pairs.")] = None,
-    unify: Annotated[bool, typer.Option(help="Use only the first of equal lines.")] = True,
+    unify: Annotated[bool, typer.Option(help="Use repeated lines only once.")] = True,
     strict: Annotated[
         bool, typer.Option(help="Skip pairs that differ in a number, and a line's copy if there is a translation.")
     ] = True,
@@ -177,9 +177,9 @@ def duplicates(
 ) -> None:
     """Find lines that mean the same, in any of the model's languages: number of the group, line or id, and text.
 
-    Groups are connected pairs, the largest first. A cosine below 0.6 times the threshold is never enough, one above
-    0.75 times it always is; between them, the two lines must be nearer to each other than to other lines. Lines that
-    differ only in a name are duplicates too. Empty lines are skipped.
+    Groups are connected pairs, the largest first. Pairs with a cosine below 0.6 times the threshold never count, and
+    pairs above 0.75 times it always do; between them, the two lines must be nearer to each other than to others. Lines
+    that differ only in a name are duplicates too. Empty lines are skipped.
     """
     from xsent.encoder import SentenceEncoder
     from xsent.mining.paraphrases import group_pairs, mine_paraphrases, split_pairs

@@ -64,7 +64,7 @@ PairColumnsOption = Annotated[
     typer.Option("--column", metavar="NAME,NAME", help="The two columns of a CSV, JSON Lines or Parquet file."),
 ]
 IdOption = Annotated[
-    str | None, typer.Option("--id", metavar="NAME", help="The column with the ids of the rows; results name them.")
+    str | None, typer.Option("--id", metavar="NAME", help="Column with row ids; results show them instead of numbers.")
 ]
 RowsOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="A new .tsv or .jsonl file; default: standard output.")
