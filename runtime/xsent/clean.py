@@ -49,7 +49,8 @@ _TIME = rf"(?:{_CLOCK}(?:\s?(?:-->|[-–])\s?{_CLOCK})?|\d{{6}}Z?)"
 _LOGGED = rf"{_MONTH}\s{{1,2}}\d\d?\s{_CLOCK}(?:\s\d{{4}}\b)?"  # the year, if any, comes last
 _WHEN = rf"{_WEEKDAY}(?:{_DATE}(?:T|:|,?\s+){_TIME}|{_LOGGED})"
 _STAMP = rf"(?:\[(?:{_WHEN}|{_TIME})\]|\({_WHEN}\)|{_WHEN}(?![:.,+-]?\d|\w))"
-_LEVEL = r"(?:\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?:?\s+)?"
+_THREAD = r"(?:\[[\w.:#/-]{1,40}\]:?\s+)?"
+_LEVEL = rf"(?:{_THREAD}\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?:?\s+{_THREAD})?"
 _NAME = r"(?:-?\s*(?:~\s?)?(?:[^\W\d][\w .'-]{0,30}|\+\d[\d ()-]{6,20}):\s)?"
 # Prefixes of a sentence, removed repeatedly: time stamp with a log level or the name in a chat, markers of quotes,
 # headings and lists, checkboxes, line numbers, what followed a handle.

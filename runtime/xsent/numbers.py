@@ -55,7 +55,7 @@ LETTERS = "a-z\u00df-\u024f\u0400-\u04ff"  # that a number is not next to; those
 _BEGIN, _END, _STOP = f"(?<![0-9{LETTERS}])", f"(?![0-9{LETTERS}])", "(?![0-9])"
 _DAY, _MONTH, _YEAR = "(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])", "((?:19|20)?[0-9]{2})"
 _DD, _MM = "(0[1-9]|[12][0-9]|3[01])", "(0[1-9]|1[0-2])"
-_NTH = "(?:[.]|st|nd|rd|th|er|o|a)?"
+_NTH = "(?:[.°]|st|nd|rd|th|er|o|a)?"
 _HOUR, _MINUTE = "([01]?[0-9]|2[0-4])", "([0-5][0-9])"
 _MORNING = (
     "a[.]? ?m[.]?|(?:o['’]clock )?in the morning|(?:uhr )?(?:morgens|früh)|uhr vormittags|(?:heures? )?du matin"
@@ -68,6 +68,8 @@ _EVENING = (
     "|del pomeriggio|di sera|(?:uur )?['’]s (?:middags|avonds)|(?:час(?:а|ов)? )?вечера|час(?:а|ов)? дня|午後"
 )
 _HALF = f"({_MORNING}|{_EVENING}|uhr|uur)"
+
+_ORE = f"(?<=\\bore ){_HOUR}[.:]{_MINUTE}(?![0-9:]| ?(?:{_MORNING}|{_EVENING}))"  # alle ore 11.50: of 24 hours
 
 # Words that multiply a number before them, by the exponent of ten. "Billion" has the English value; "_" is a space.
 SCALES = {
@@ -331,6 +333,7 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
             f"{_BEGIN}(?<![{_DIGITS_AND_SCALES}])(){_JAPANESE_HOUR}時{_JAPANESE_MINUTE}",
         ),
     ),
+    ("time", lambda hour, minute: time_of_day(hour, minute, "uhr"), (_ORE,)),
     (
         "time",
         time_of_day,

@@ -6,7 +6,6 @@ import testsets
 from pytest import MonkeyPatch
 
 
-
 def download(folder: Path) -> None:
     """Two sentences of each set, as it is published."""
     for language, code in testsets.CODES.items():

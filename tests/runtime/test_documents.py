@@ -23,12 +23,12 @@ CORPORA = {language: toy_documents(language) for language in ("en", "fr")}
 
 TEXTS = {
     "en": ["Dr. Smith left at 3 p.m. on Monday.", "Then what?"],
-    "fr": ["Voir art. 3 de la loi.", "Et après ?"],
+    "fr": ["M. Dupont, voir art. 3 de la loi.", "Et après ?"],
     "de": ["Das ist z. B. ein Satz.", "Der 3. Mai war schön."],
     "es": ["¿Dónde está la Sra. García?", "¡Aquí está!"],
-    "it": ["Il dott. Rossi dorme.", "Perché no?"],
-    "pt": ["O Sr. Silva chegou.", "Que bom!"],
-    "nl": ["Dat kost bijv. 3,50 euro.", "Is dat duur?"],
+    "it": ["Il dott. Rossi abita al n. 5, v. pag. 14.", "Perché no?"],
+    "pt": ["O Sr. Silva mora na Av. da Liberdade, n.º 20.", "Que bom!"],
+    "nl": ["Dat kost bijv. 3,50 euro, d.w.z. wit brood.", "Is dat duur?"],
     "ru": ["Он живёт на ул. Ленина.", "Это далеко?"],
     "ja": ["これは文です。", "次の文です！"],
     **{unknown: ["One thing.", "Another thing!"] for unknown in ("", "xx")},  # by general rules

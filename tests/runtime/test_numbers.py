@@ -49,6 +49,7 @@ SAME = [  # each in several notations, and one that is another
     (["17u20", "17 u 20", "17h20", "17 h 20", "17.20 Uhr", "5:20 pm", "午後5時20分", "17 ч 20 мин"], "17u30"),
     (["17 часов 20 минут", "17h20min", "17 uur 20", "17 heures 20", "5:20 вечера", "17 ч. 20 мин."], "5:20 утра"),
     (["9 часов вечера", "21:00", "9 uur 's avonds", "9 in the evening", "9 heures du soir", "21u"], "9 утра"),
+    (["1° febbraio 2025", "1º febbraio 2025", "2025-02-01"], "1° marzo 2025"),
     (["2 часа ночи", "2 in the morning", "2 Uhr früh", "2 de la madrugada", "2:00 am"], "2 часа дня"),
 ]
 
@@ -68,6 +69,7 @@ def test_parts_of_numbers_are_words_and_other_digits_stay_words() -> None:
     for text, keys in {
         "5 out of 10": "5 out of 10",
         "room 2.10 in 3.1.4": "room 2 10 in 3 1 4",
+        "ore 23.50, ore 9.30, 5.30": "ore 23 50 ore 9 30 5 30 t2350 t0930",
         "in 2023 450 came": "in 2023 450 came",
         "XK-42, B12, 007, 24/7": "xk 42 b12 007 24 7",
         "45.02.2024 25:10": "45 02 2024 25 10",

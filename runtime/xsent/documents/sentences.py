@@ -36,7 +36,8 @@ _TITLES = frozenset("mr mrs ms dr st sr".split())  # function words before a nam
 _ABBREVIATION = re.compile(
     r"(?<![\w.])(?:т\.\s?[ек]|им|рис|табл|гл|ред|изд|напр|сост|inkl|exkl|zzgl|abzgl|bspw|insb|geb|fr|hr|frl|hrsg|ing|bd|approx|"
     r"mlle|mgr|dott(?:\.ssa)?|avv|sigg|geom|egr|spett|dhr|mevr|mw|drs|bijv|resp|incl|excl|o\.\s?a|m\.b\.t|"
-    r"i\.v\.m|m\.a\.w|exm[oa]|excm[oa]|ilm[oa]|srta|profa|dña)\.(?=\s)",
+    r"i\.v\.m|m\.a\.w|d\.w\.z|z\.o\.z|exm[oa]|excm[oa]|ilm[oa]|srta|profa|dña|av|pag|(?<!\d )m|v(?= pag))\.(?=\s)"
+    r"|(?<!\w)n\.(?=\s?\d|º)",
     re.IGNORECASE,
 )
 # A sentence may begin with a digit: at once in Japanese, and after a word that is too long for an abbreviation.

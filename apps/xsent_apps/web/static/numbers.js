@@ -40,7 +40,7 @@ const LETTERS = "a-z\u00df-\u024f\u0400-\u04ff"; // that a number is not next to
 const [BEGIN, END, STOP] = [`(?<![0-9${LETTERS}])`, `(?![0-9${LETTERS}])`, "(?![0-9])"];
 const [DAY, MONTH, YEAR] = ["(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])", "((?:19|20)?[0-9]{2})"];
 const [DD, MM] = ["(0[1-9]|[12][0-9]|3[01])", "(0[1-9]|1[0-2])"];
-const NTH = "(?:[.]|st|nd|rd|th|er|o|a)?";
+const NTH = "(?:[.°]|st|nd|rd|th|er|o|a)?";
 const [HOUR, MINUTE] = ["([01]?[0-9]|2[0-4])", "([0-5][0-9])"];
 const MORNING =
   "a[.]? ?m[.]?|(?:o['’]clock )?in the morning|(?:uhr )?(?:morgens|früh)|uhr vormittags|(?:heures? )?du matin" +
@@ -225,6 +225,7 @@ const NOTATIONS = [
   [`${BEGIN}(${SHORT})[.]?[ -]${DAY}(?:st|nd|rd|th)?,? ([0-9]{4})${END}`, monthFirst],
   [`(午前|午後) ?${JAPANESE_HOUR}時(?!間)${JAPANESE_MINUTE}?`, japaneseTime],
   [`${BEGIN}(?<![${DIGITS_AND_SCALES}])()${JAPANESE_HOUR}時${JAPANESE_MINUTE}`, japaneseTime],
+  [`(?<=\\bore )${HOUR}[.:]${MINUTE}(?![0-9:]| ?(?:${MORNING}|${EVENING}))`, (hour, minute) => timeOfDay(hour, minute, "uhr")],
   [`${BEGIN}${HOUR} ?(?:h|u|uhr|uur|heures?|ч[.]?|час(?:а|ов)?) ?${MINUTE}(?: ?(?:min|мин|минут[аы]?)[.]?)?${END}()`, timeOfDay],
   [`(?:${BEGIN}|(?<=\0t))${HOUR}:${MINUTE}(?::[0-5][0-9])?(?: ?${HALF}(?![${LETTERS}]))?(?![0-9:])`, timeOfDay],
   [`${BEGIN}${HOUR}[.]${MINUTE} ?${HALF}${END}`, timeOfDay],
