@@ -150,7 +150,7 @@ FOLDER = Path(xsent_train.__file__).parent / "recipes"
 RECIPES = sorted(FOLDER.glob("*.toml"))
 # Hashes of what the recipes mean, without groups and `like`: another way to write one changes none of them.
 MEANING = {
-    "across": "c11934ffd6e3",
+    "across": "6a55216d1821",
     "builtin": "9d9ed91d2cdb",
     "gong2021": "8934e522f0fc",
     "mao2021": "e07606a425db",
