@@ -9,12 +9,11 @@ from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("runtime", "train", "export", "bench", "apps")
-SITE = [
+PAGES = [
     page.relative_to(ROOT).as_posix()
     for page in sorted(chain(ROOT.glob("*.md"), *((ROOT / folder).rglob("*.md") for folder in ("docs", *ROOMS))))
     if (ROOT / "bench/notes/folder") not in page.parents  # made notes, which are data
 ]
-PAGES = [page for page in SITE if not page.startswith("docs/lab/")]  # the lab's commands are those of their day
 
 
 class Block(NamedTuple):

@@ -1,4 +1,4 @@
-"""The papers' ablations at small scale: every variant trained on the same pairs and budget; docs/lab/ablation.md.
+"""The papers' ablations at small scale: every variant trained on the same pairs and budget; docs/results/ablation.md.
 
 Each row of a table is trained in its own process and is finished when its figures are in OUT/rows:
 python ablation.py --row OUT [VARIANT SEED]; without a variant it prepares the data of all rows.

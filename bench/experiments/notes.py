@@ -1,4 +1,4 @@
-"""How often a search in a folder of notes finds the passage that answers a question: docs/lab/notes.md.
+"""How often a search in a folder of notes finds the passage that answers a question: docs/findings.md.
 
 xsent notes bench/notes/folder --index notes.index
 python bench/experiments/notes.py notes.index bench/notes/questions.tsv

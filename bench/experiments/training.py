@@ -1,4 +1,4 @@
-"""The cost of a training step by layers, on a synthetic corpus; results: docs/lab/training.md.
+"""The cost of a training step by layers, on a synthetic corpus; results: docs/findings.md.
 
 Each training runs in its own process: python training.py --child SPEC
 """

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from commands import write_files, write_lines
 from conftest import sentences
-from pages import PAGES, ROOT, SITE, Block, blocks
+from pages import PAGES, ROOT, Block, blocks
 
 import xsent
 from xsent.bundle import Bundle, builtin_path
@@ -190,7 +190,7 @@ def test_the_site_has_every_page_and_name_and_loads_nothing_from_elsewhere(tmp_p
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     made = {page.relative_to(tmp_path / "html"): page.read_text() for page in (tmp_path / "html").rglob("*.html")}
-    assert {Path(page).with_suffix(".html") for page in SITE} <= made.keys()
+    assert {Path(page).with_suffix(".html") for page in PAGES} <= made.keys()
     for text in made.values():
         assert not re.search(r'<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//', text)
     reference = made[Path("docs/reference.html")]
