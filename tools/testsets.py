@@ -34,8 +34,9 @@ def tatoeba(downloads: Path) -> Files:
     files = {}
     for language in OTHERS:
         code = CODES[language][:3]
-        stem = downloads / "LASER" / "data" / "tatoeba" / "v1" / f"tatoeba.{code}-eng"
-        sides = (stem.with_name(f"{stem.name}.{side}").read_text(encoding="utf-8").split("\n") for side in ("eng", code))
+        folder = downloads / "LASER" / "data" / "tatoeba" / "v1"
+        paths = [folder / f"tatoeba.{code}-eng.{side}" for side in ("eng", code)]
+        sides = [path.read_text(encoding="utf-8").split("\n") for path in paths]
         pairs = ["\t".join(side.strip() for side in pair) for pair in zip(*sides, strict=True)]
         files[f"en-{language}.tsv"] = "\n".join(pairs).strip().encode() + b"\n"
     return files
@@ -50,8 +51,11 @@ def flores(downloads: Path) -> Files:
 def sib200(downloads: Path) -> Files:
     """A folder per language, with the files as they are."""
     folder = downloads / "sib-200" / "data" / "annotated"
-    names = [(f"{language}/{part}.tsv", folder / code / f"{part}.tsv") for language, code in CODES.items() for part in PARTS]
-    return {name: path.read_bytes() for name, path in names}
+    return {
+        f"{language}/{part}.tsv": (folder / code / f"{part}.tsv").read_bytes()
+        for language, code in CODES.items()
+        for part in PARTS
+    }
 
 
 def stsb(downloads: Path) -> Files:
@@ -94,4 +98,4 @@ def arrange(downloads: Path, out: Path) -> list[str]:
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("usage: python tools/testsets.py DOWNLOADS DATA/eval")
-    print("\n".join(arrange(Path(sys.argv[1]), Path(sys.argv[2]))))
+    sys.stdout.write("".join(f"{line}\n" for line in arrange(Path(sys.argv[1]), Path(sys.argv[2]))))

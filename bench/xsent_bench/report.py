@@ -19,9 +19,7 @@ from xsent.files.atomic import atomic_file
 from xsent_bench import OURS, plots
 from xsent_bench.plots import USUAL, Plot
 from xsent_bench.results import (
-    HEADINGS,
     NONE,
-    RANDOM,
     RESULTS,
     Axis,
     Measurement,
