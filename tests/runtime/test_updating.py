@@ -1,5 +1,6 @@
 """Indexes of documents that come, change and go."""
 
+import contextlib
 import shutil
 import threading
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from indexes import Replay, Stop, encoder, made, path
 
 from xsent import DataError, Document, FingerprintError, SearchIndex, SentenceEncoder, extend_index, update_index
 from xsent.encoder import UnknownTextWarning
+from xsent.files.atomic import only_writer
 from xsent.search.store import IndexDatabase
 
 __all__ = ["encoder", "made", "path"]
@@ -269,6 +271,18 @@ def test_writers_and_readers_at_once_get_an_index_or_say_who_writes(path: Path) 
     assert all("another process is writing it" in message for message in said), said
     SearchIndex(path).verify()
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_an_index_that_appears_beside_a_new_one_is_not_replaced(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def appear(folder: Path) -> contextlib.AbstractContextManager[bool]:
+        monkeypatch.undo()  # once
+        with only_writer(folder) as is_there:
+            update_index(folder, [document("first", "1")], REPLAY)
+        return contextlib.nullcontext(is_there)
+
+    monkeypatch.setattr("xsent.search.writer.only_writer", appear)
+    raises(DataError, "another process is writing it", update_index, path, [document("second", "1")], REPLAY)
+    assert list(SearchIndex(path).documents()) == ["first"]
 
 
 def test_writers_that_make_the_same_new_index_at_once(path: Path) -> None:

@@ -212,13 +212,14 @@ def atomic_file(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def atomic_folder(path: Path, *, private: bool = False) -> Iterator[Path]:
+def atomic_folder(path: Path, *, private: bool = False, replaces: bool | None = None) -> Iterator[Path]:
     """Fill a folder under another name, then rename it, see `atomic_file`; its files get its permissions.
 
-    Raises DataError if another process creates a folder of that name in the meantime.
+    Raises DataError if another process creates a folder of that name in the meantime: after the call, or after the
+    caller found whether it `replaces` one.
     """
     recover(path)
-    is_new = not path.exists()
+    is_new = not (path.exists() if replaces is None else replaces)
     make = partial(Path.mkdir, mode=0o700 if private else 0o777)
     with explain_write_errors(path), _claimed(path, make) as unfinished:
         keep_permissions(unfinished, path)
@@ -330,16 +331,17 @@ def sweep(folder: Path) -> None:
 
 
 @contextmanager
-def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
-    """Lock a file or folder against other writers, which get a DataError.
+def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[bool]:
+    """Lock a file or folder against other writers, which get a DataError; yields whether there was one to lock.
 
     No-op on file systems without locks, or if `path` is missing and `flags` (for `os.open`) do not create it. The file
     may be renamed while it is locked.
     """
-    with _locked(path, flags) if flags & os.O_CREAT or path.exists() else nullcontext() as locked:
+    is_there = bool(flags & os.O_CREAT) or path.exists()
+    with _locked(path, flags) if is_there else nullcontext() as locked:
         if locked is False:
             raise _other_writer_error(path)
-        yield
+        yield is_there
 
 
 def _other_writer_error(path: Path) -> DataError:

@@ -130,10 +130,10 @@ def new_index(path: Path, state: IndexState, *, complete: bool = False) -> Itera
 
     If `complete`, a folder without an index is not replaced, not even an empty one.
     """
-    with only_writer(path):
+    with only_writer(path) as replaces:
         if os.path.lexists(path):
             check_replaceable(path, complete=complete)
-        with atomic_folder(path, private=True) as folder:
+        with atomic_folder(path, private=True, replaces=replaces) as folder:
             with closing(IndexWriter(folder, state)) as writer:
                 writer.save(state)
             yield folder
