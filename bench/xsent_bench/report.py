@@ -277,10 +277,11 @@ def systems(results: Results) -> str:
         "ms_32_words": "ms per sentence⁵",
         "bytes": "MB",
     }
-    columns = measured_ones(columns, results.compared())
+    compared = results.compared()
+    columns = measured_ones(columns, compared)
     depths = {*all_depths(results)[:1], 2, 0}
-    chosen = {f"**{system_name(m.axes)}**": m for m in results.compared() if m.axes["layers"] in depths}
-    others = [m for m in results.compared() if m.axes["system"] != OURS and "xx_en" in m.figures]
+    chosen = {f"**{system_name(m.axes)}**": m for m in compared if m.axes["layers"] in depths}
+    others = [m for m in compared if m.axes["system"] != OURS and "xx_en" in m.figures]
     fastest_last = sorted(others, key=lambda m: m.figures["ms_32_words"], reverse=True)
     chosen |= {str(m.axes["model"]): m for m in fastest_last}
     rows = [[name, *(shown(m, figure) for figure in columns)] for name, m in chosen.items()]
