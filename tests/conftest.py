@@ -98,7 +98,7 @@ def short_fits() -> Iterator[None]:
     """Trainings fit matrices into their teachers' spaces in a tenth of the steps: seconds each."""
     with pytest.MonkeyPatch.context() as patch:
         if find_spec("torch"):
-            patch.setattr("xsent_train.model.SPACE_STEPS", 40)
+            patch.setattr("xsent_train.fitting.SPACE_STEPS", 40)
         yield
 
 

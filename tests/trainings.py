@@ -18,7 +18,7 @@ from toy import write_toy_corpus
 from typer.testing import CliRunner
 
 from xsent_export.cli import app as export_app
-from xsent_train import main, model
+from xsent_train import fitting, main
 from xsent_train.checkpoint import load_checkpoint
 from xsent_train.data.corpus import Corpus
 from xsent_train.data.store import Store, build_store
@@ -74,7 +74,7 @@ def arguments(recipe: Path, run: Path, threads: int = 1) -> list[str]:
 def kill_in_the_middle(command: list[str], run: Path, stage: str, steps: int, *, write: int) -> None:
     """Kill a training at a write into its run, between the third and the last step of a stage."""
     run.mkdir(parents=True, exist_ok=True)
-    short_fits = {"xsent_train.model.SPACE_STEPS": model.SPACE_STEPS}  # as in this process
+    short_fits = {"xsent_train.fitting.SPACE_STEPS": fitting.SPACE_STEPS}  # as in this process
     ended = faults.run(run, command, faults.Fault(faults.KILL, write), short_fits)
     assert ended.code == -signal.SIGKILL, (ended.said, len(ended.writes))
     assert 3 <= load_checkpoint(max(run.glob(f"checkpoints/{stage}-*"))).step < steps  # really in the middle

@@ -32,7 +32,7 @@ from xsent_train.data.preparation import NewLanguage, read_new_language
 from xsent_train.data.sampling import evenly
 from xsent_train.data.vocabulary import ModelProto, grow_vocabulary, is_text, open_model, read_model
 from xsent_train.derive import identify, open_checkpoint, with_table
-from xsent_train.model import ridge
+from xsent_train.fitting import ridge
 from xsent_train.objectives import ContrastiveDistil, Objectives
 from xsent_train.recipe import LAYER_SHAPE, CorpusConfig, Recipe, StageConfig
 from xsent_train.stage_loop import Validation

@@ -23,7 +23,7 @@ from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_file
 from xsent.similarity import Floats, unit_rows
 from xsent_train.data.corpus import ENGLISH, Pair, digest
-from xsent_train.model import solve_ridge
+from xsent_train.fitting import solve_ridge
 from xsent_train.recipe import Recipe, StageConfig, TeacherConfig
 from xsent_train.teacher.bert import TeacherBert, TeacherInput, read_teacher
 from xsent_train.teacher.cache import CACHE_REMEDY, SENTENCES, TeacherVectors

@@ -1,0 +1,219 @@
+"""What is fitted to a trained encoder without training it: readouts and their queries, maps to other spaces, width.
+
+All of these but one are in closed form. Shapes: B sentences, N tokens of the batch in one row, D dimensions.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from xsent_train.losses import contrastive_distil, distil
+from xsent_train.model import CHUNK, Encoder, Layer
+from xsent_train.tokens import Tokens
+
+RIDGE = 1e-3  # share of the mean variance that is added to the variance of every number
+SPACE_STEPS = 400  # to fit a matrix into another model's space, after the ridge regression
+SPACE_BATCH = 1024
+SPACE_RATE = 3e-3
+SPACE_EQUAL = 0.93  # sentences with a larger cosine count as the same
+SPACE_NEAR = 0.5  # weight of the cosine to a sentence's own vector, relative to finding that vector
+NARROW_RIDGE = 1e-3  # share of the mean square of hidden units that is added to each
+
+
+@torch.no_grad()
+def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens], targets: Tensor) -> None:
+    """Fit an encoder's readouts at `depths` to targets [n, D] of sentences on one or two sides of n pairs."""
+    means: list[list[Tensor]] = [[] for _ in depths]
+    wanted = []
+    for here, there, framed, states in _in_chunks(encoder, sides):
+        for mean, depth in zip(means, depths, strict=True):
+            mean.append(encoder.pool(states[depth], framed, depth)[there])
+        wanted.append(targets[here].to(there.device)[there])
+    for mean, depth in zip(means, depths, strict=True):
+        readout = encoder.readout(depth)
+        matrix = ridge(_with_ones(torch.cat(mean)), F.normalize(torch.cat(wanted), dim=1))
+        readout.weight.copy_(matrix[:-1].T)
+        readout.bias.copy_(matrix[-1])
+
+
+@torch.no_grad()
+def fit_queries(encoder: Encoder, wanted: Mapping[int, tuple[float, float | None]], sides: Sequence[Tokens]) -> None:
+    """Fit the queries of the readouts at some depths to the sentences of one or two sides.
+
+    Each depth needs two numbers: the token frequency h at which a piece's weight is halved, so that a piece of
+    frequency p has the weight h / (h + p) (Arora et al. 2017, section 3); and the weight of the first token, or None to
+    derive it from its frequency too. The query is the ridge regression of the logarithms of these weights on the
+    states.
+    """
+    ids = torch.cat([encoder.framed(tokens).ids for tokens in sides])
+    shares = (torch.bincount(ids, minlength=encoder.config.vocab_size) / len(ids)).to(encoder.table.weight.device)
+    logs, size = {}, encoder.config.dim + 1
+    for depth, (half, first) in wanted.items():
+        logs[depth] = (half / (half + shares)).log()
+        if first is not None:
+            logs[depth][encoder.config.first] = math.log(first)
+    squares, products = ({depth: shares.new_zeros(size, n).double() for depth in wanted} for n in (size, 1))
+    for _, _, framed, states in _in_chunks(encoder, sides):
+        for depth, log in logs.items():
+            x = _with_ones(states[depth])
+            squares[depth] += x.T @ x
+            products[depth] += x.T @ log[framed.ids][:, None]
+    for depth in wanted:
+        encoder.readout(depth).query.copy_(solve_ridge(squares[depth], products[depth])[:-1, 0])
+
+
+@torch.no_grad()
+def project_languages(encoder: Encoder, directions: int, sides: Sequence[Tokens], language: Tensor) -> None:
+    """Project the direction of language out of an encoder's readouts, in closed form.
+
+    The sides are English sentences and their translations into the languages with these numbers [n]. The difference
+    between the mean of a language and the mean of its English sentences is a direction of language; every depth has its
+    own. Along the first `directions` principal axes of these, vectors get the mean over all sentences instead of their
+    own value.
+    """
+    read: dict[int, list[Tensor]] = {depth: [] for depth in encoder.config.depths}
+    for _, _, framed, states in _in_chunks(encoder, sides):
+        for depth, parts in read.items():
+            parts.append(encoder.readout(depth)(encoder.pool(states[depth], framed, depth)))
+    languages = sorted(set(language.tolist()))
+    for depth, parts in read.items():
+        vectors = torch.cat(parts).double()
+        english, others = F.normalize(vectors, dim=1).chunk(2)
+        shift = others - english
+        means = torch.stack([shift[language == number].mean(dim=0) for number in languages])
+        axes = torch.linalg.svd(means, full_matrices=False).Vh[:directions]  # [directions, D]
+        readout = encoder.readout(depth)
+        along = axes.T @ axes
+        readout.weight.sub_((along @ readout.weight.double()).to(readout.weight.dtype))
+        readout.bias.sub_((along @ (readout.bias.double() - vectors.mean(dim=0))).to(readout.bias.dtype))
+
+
+@torch.no_grad()
+def narrow_feed_forward(encoder: Encoder, width: int, sides: Sequence[Tokens]) -> Encoder:
+    """A copy of an encoder whose feed-forward blocks have only `width` hidden units, chosen on sentences.
+
+    Layer by layer, the unit whose loss costs least is removed, as long as there are too many. The weights of those that
+    stay are corrected each time, so that the block's output remains the nearest to what it was in the squared mean over
+    all tokens (Optimal Brain Surgeon, Hassibi and Stork 1993, for whole units).
+    """
+    config = encoder.config
+    small = Encoder(replace(config, ffn_dim=width)).to(encoder.table.weight.device).eval()
+    wide = Encoder(config).to(encoder.table.weight.device).eval()
+    wide.load_state_dict(encoder.state_dict())
+    for number, layer in enumerate(wide.layers):
+        assert isinstance(layer, Layer)
+        kept, outgoing, bias = _units_to_keep(layer, width, _hidden_squares(wide, layer, sides))
+        new = small.layers[number]
+        assert isinstance(new, Layer)
+        state = layer.state_dict()
+        state |= {name: state[name][kept] for name in ("ffn_in.weight", "ffn_in.bias")}
+        new.load_state_dict(state | {"ffn_out.weight": outgoing, "ffn_out.bias": bias})
+        wide.layers[number] = new  # later layers are fitted to what the narrow ones give them
+    rest = {name: weight for name, weight in encoder.state_dict().items() if not name.startswith("layers.")}
+    small.load_state_dict(rest, strict=False)
+    return small
+
+
+def _hidden_squares(encoder: Encoder, layer: Layer, sides: Sequence[Tokens]) -> Tensor:
+    """The mean products of a layer's hidden units, and a one as the last of them, over all tokens [H + 1, H + 1]."""
+    size = layer.ffn_out.in_features + 1
+    squares = layer.ffn_out.weight.new_zeros(size, size, dtype=torch.double)
+    count = 0
+
+    def add(_: nn.Module, given: tuple[Tensor, ...]) -> None:
+        nonlocal count
+        hidden = _with_ones(given[0])
+        squares.add_(hidden.T @ hidden)
+        count += len(hidden)
+
+    with layer.ffn_out.register_forward_pre_hook(add):
+        for _ in _in_chunks(encoder, sides):
+            pass
+    return squares / max(count, 1)
+
+
+def _units_to_keep(layer: Layer, width: int, squares: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The numbers of the hidden units to keep [W], and their outgoing weights [D, W] with the new bias [D]."""
+    squares.diagonal().add_(NARROW_RIDGE * squares.diagonal()[:-1].mean())
+    inverse = torch.linalg.inv(squares)
+    weights = _with_ones(layer.ffn_out.weight.double())  # [D, H + 1]
+    weights[:, -1] = layer.ffn_out.bias
+    gone = torch.zeros(len(squares), dtype=torch.bool, device=squares.device)
+    gone[-1] = True  # the bias always stays
+    for _ in range(layer.ffn_out.in_features - width):
+        costs = weights.square().sum(dim=0) / inverse.diagonal()
+        least = int(costs.masked_fill(gone, math.inf).argmin())
+        row = inverse[least] / inverse[least, least]
+        weights -= weights[:, least, None] * row
+        inverse -= inverse[:, least, None] * row
+        # Exactly zero, and never divided by again.
+        weights[:, least], inverse[:, least], inverse[least] = 0, 0, 0
+        inverse[least, least] = 1
+        gone[least] = True
+    kept = (~gone).nonzero()[:, 0]
+    dtype = layer.ffn_out.weight.dtype
+    return kept, weights[:, kept].to(dtype), weights[:, -1].to(dtype)
+
+
+def _in_chunks(encoder: Encoder, sides: Sequence[Tokens]) -> Iterator[tuple[slice, Tensor, Tokens, list[Tensor]]]:
+    """Yields chunks of each side: the slice, which sentences are not empty, their framed tokens, and their states."""
+    for tokens in sides:
+        for start in range(0, len(tokens.lengths), CHUNK):
+            here = slice(start, min(start + CHUNK, len(tokens.lengths)))
+            part = tokens.part(here.start, here.stop).to(encoder.table.weight.device)
+            framed = encoder.framed(part)
+            yield here, part.lengths > 0, framed, encoder.states(framed)
+
+
+def _with_ones(x: Tensor) -> Tensor:
+    return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
+
+
+def fit_space(encoder: Encoder, sides: Sequence[Sequence[Sequence[int]]], vectors: Tensor) -> Tensor:
+    """The matrix [D, E] from an encoder's space to another model's, given that model's unit vectors [n, E].
+
+    It starts as the ridge regression of the first side, which `vectors` belong to. Then a sentence of each side has to
+    find its vector in batches that are, in turn, random sentences and neighbours (`contrastive_distil`): regression
+    only brings vectors near, but an index is searched by rank.
+    """
+    with torch.no_grad():
+        own = [F.normalize(encoder.encode_pieces(sentences), dim=1).cpu() for sentences in sides]
+    matrix = nn.Parameter(ridge(own[0], vectors))
+    optimizer = torch.optim.Adam([matrix], lr=SPACE_RATE)
+    decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, SPACE_STEPS)
+    generator = torch.Generator().manual_seed(0)
+    size = min(SPACE_BATCH, len(vectors))
+    for step in range(SPACE_STEPS):
+        batch = torch.randint(len(vectors), (size,), generator=generator)
+        if step % 2:
+            batch = (vectors @ vectors[batch[0]]).topk(size).indices
+        target = vectors[batch]
+        loss = torch.zeros(())
+        for x in own:
+            mapped = x[batch] @ matrix
+            find = contrastive_distil(
+                mapped, target, target[:0], temperature=0.05, ignore_above=SPACE_EQUAL, batch=True
+            )
+            loss = loss + find + SPACE_NEAR * distil(mapped, target)
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        optimizer.step()
+        decay.step()
+    return matrix.detach()
+
+
+def ridge(x: Tensor, y: Tensor) -> Tensor:
+    """The ridge-regression matrix [D, E] from x [n, D] to y [n, E]."""
+    wide = x.double()
+    return solve_ridge(wide.T @ wide, wide.T @ y.double()).to(x.dtype)
+
+
+def solve_ridge(squares: Tensor, products: Tensor) -> Tensor:
+    """The ridge-regression matrix [D, E] from x^T x [D, D], which is changed in place, and x^T y [D, E]."""
+    squares.diagonal().add_(RIDGE * squares.trace() / len(squares))
+    matrix: Tensor = torch.linalg.solve(squares, products)
+    return matrix
