@@ -1,4 +1,4 @@
-"""multilingual-MiniLM-L12 with random weights: realistic cost, meaningless vectors."""
+"""multilingual-MiniLM-L12 with random weights: realistic cost, meaningless vectors; and any MiniLM in int8."""
 
 import io
 import shutil
@@ -6,6 +6,7 @@ import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import count, islice
 from pathlib import Path
+from typing import Any
 
 from xsent.bundle import TOKENIZER, file_digest
 from xsent.files.atomic import atomic_folder
@@ -62,13 +63,35 @@ def pad_vocabulary(model: Path, size: int, path: Path) -> None:
 def write_bert(pieces: int, width: int, layers: int, folder: Path) -> None:
     """A BERT in float32 for transformers, and as `onnx/model.onnx` in int8 by ONNX Runtime's own tools."""
     import torch  # here, so that a missing package is reported only for this model
-    from onnxruntime.quantization import QuantType, quantize_dynamic
     from transformers import BertConfig, BertModel
 
     shape = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers}
     torch.manual_seed(0)
     config = BertConfig(vocab_size=pieces, num_attention_heads=12, max_position_embeddings=LONGEST, **shape)
     bert = BertModel(config, add_pooling_layer=False).eval()
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        bert.save_pretrained(folder)
+    _write_int8(bert, folder)
+
+
+def write_int8(model: Path, work: Path) -> Path:
+    """The folder in `work` of a model of sentence-transformers, a BERT, in int8; it is written if it is missing."""
+    folder = work / f"{model.parent.name}-int8"
+    if folder.is_dir():
+        return folder
+    from transformers import BertModel
+
+    with atomic_folder(folder) as partial:
+        shutil.copytree(model, partial, ignore=shutil.ignore_patterns("*.safetensors", "*.md"), dirs_exist_ok=True)
+        _write_int8(BertModel.from_pretrained(model, add_pooling_layer=False).eval(), partial)
+    return folder
+
+
+def _write_int8(bert: Any, folder: Path) -> None:  # noqa: ANN401  a BertModel, whose package may be missing
+    """Write `onnx/model.onnx` in a folder by ONNX Runtime's own tools."""
+    import torch
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
     ids = torch.ones(2, 8, dtype=torch.long)
 
     class LastStates(torch.nn.Module):
@@ -80,12 +103,11 @@ def write_bert(pieces: int, width: int, layers: int, folder: Path) -> None:
             states: torch.Tensor = self.bert(**dict(zip(INPUTS, inputs, strict=True))).last_hidden_state
             return states
 
-    (folder / "onnx").mkdir()
+    (folder / "onnx").mkdir(exist_ok=True)
     whole = folder / "onnx" / "whole.onnx"
     messages = io.StringIO()
     with warnings.catch_warnings(), redirect_stdout(messages), redirect_stderr(messages):
         warnings.simplefilter("ignore")
-        bert.save_pretrained(folder)
         torch.onnx.export(
             LastStates().eval(),
             (ids, ids, torch.zeros_like(ids)),

@@ -21,6 +21,7 @@ HEADINGS = {  # of figures whose name and unit are not enough
     "sentences_per_second": "sentences/s",
     "one_by_one_per_second": "sentences/s one by one",
     "batched_per_second": "sentences/s in batches",
+    "batched_cpu_ms": "processor ms per sentence in batches",
     "tokens_per_second": "tokens/s",
     "vector_size": "bytes per vector",
     "xx_en": "found, to English",

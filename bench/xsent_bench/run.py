@@ -12,7 +12,7 @@ from xsent.errors import DataError, MissingExtraError, XsentError, in_one_line
 from xsent_bench import LENGTHS, OURS
 from xsent_bench.bundles import Bundles, at_each_depth, open_given, size
 from xsent_bench.machine import Watch, environment
-from xsent_bench.minilm import write_minilm
+from xsent_bench.minilm import write_int8, write_minilm
 from xsent_bench.quality import check_tests, measure_stored
 from xsent_bench.report import write_report
 from xsent_bench.results import NONE, RANDOM, RESULTS, Axis, Measurement, Results, system_name
@@ -181,6 +181,7 @@ class Comparison:
         for name, system in ((name, SYSTEMS[name]) for name in self.others if name != OURS):
             try:
                 place = system.find() or write_minilm(tokenizer, self.work)
+                place = write_int8(place, self.work) if system.int8 else place
             except Exception as error:  # the packages that write a model raise many kinds
                 text = in_one_line(error)
                 fail(f"{name}: {text if isinstance(error, XsentError) else f'{type(error).__name__}: {text}'}")

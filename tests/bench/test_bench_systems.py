@@ -15,7 +15,7 @@ from xsent.errors import DataError, MissingExtraError
 from xsent_bench import minilm, run, turns
 from xsent_bench.bundles import size
 from xsent_bench.cli import app
-from xsent_bench.minilm import pad_vocabulary, write_minilm
+from xsent_bench.minilm import pad_vocabulary, write_int8, write_minilm
 from xsent_bench.run import Comparison
 from xsent_bench.systems import BATCH, MINILM, SYSTEMS, plain_onnxruntime, sentence_transformers
 from xsent_bench.texts import sentences
@@ -83,13 +83,14 @@ def test_random_weights_are_named_and_ctrl_c_keeps_what_was_measured(mini_bundle
 
 
 @pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if system.weights])
-def test_a_system_with_its_weights_encodes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_with_its_weights_encodes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     try:
         place = SYSTEMS[name].find()
     except MissingExtraError as error:
         pytest.skip(str(error))
     assert place is not None
+    place = write_int8(place, tmp_path) if SYSTEMS[name].int8 else place
     vectors = np.asarray(SYSTEMS[name].open(place).encode(["The cat sleeps.", "The cat is asleep.", "Pay the rent."]))
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]
 
@@ -119,6 +120,12 @@ def test_minilm_is_written_whole_or_not_at_all_and_runs(
     pytest.importorskip("sentence_transformers")
     theirs = sentence_transformers(folder, "torch").encode(texts)
     assert theirs.shape == vectors.shape and (theirs * vectors).sum(axis=1).min() > 0.9  # one in float32, one in int8
+    (tmp_path / "work").mkdir()
+    int8 = write_int8(folder, tmp_path / "work")
+    assert int8.parent.name == "work" and not (int8 / "model.safetensors").exists()
+    (int8 / TOKENIZER).unlink()  # what such models have is `tokenizer.json`
+    vectors = plain_onnxruntime(int8).encode(texts)
+    assert theirs.shape == vectors.shape and (theirs * vectors).sum(axis=1).min() > 0.9
 
 
 def test_a_padded_vocabulary_is_larger_and_tokenises_alike(mini_bundle: Path, tmp_path: Path) -> None:
