@@ -155,7 +155,7 @@ MEANING = {
     "gong2021": "8934e522f0fc",
     "mao2021": "e07606a425db",
     "static": "7bdafbb9a8df",
-    "tan2022": "992626919d6f",
+    "tan2022": "efb8c725f931",
     "teachers": "9b3b5b5c6a36",
     "tiny": "d98d6c4889e8",
     "wei2020": "496f662184c8",
