@@ -45,6 +45,7 @@ class Budget:
 
     cosine_mean: float = 0.995  # minimum mean cosine to the trained vectors
     p1_loss: float = 0.5  # points of P@1
+    first_ten: float = 0.9  # minimum share of the ten nearest sentences that stay
 
 
 @dataclass(frozen=True)

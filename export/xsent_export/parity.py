@@ -19,7 +19,7 @@ from xsent.encoder import LongSentenceWarning, SentenceEncoder, UnknownTextWarni
 from xsent.errors import DataError, ParityError
 from xsent.evaluation.translation import finds_gold
 from xsent.open_model import SupportsEncode
-from xsent.similarity import Floats
+from xsent.similarity import Floats, nearest
 from xsent_export.options import Budget, BundleSpec, ExportOptions, Precision
 from xsent_export.quantization import NIBBLE_LIMIT, PAIR_LIMIT, TABLE_LIMIT, block_size
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
@@ -59,7 +59,11 @@ KNOWN_CPUS = ("avx512_vnni", "avx_vnni", "avx512", "avx2", "arm64_dot", "arm64")
 
 @dataclass(frozen=True)
 class LanguageParity:
-    """The measurements in one language: cosines between the vectors before and after, and P@1 in per cent."""
+    """The measurements in one language.
+
+    They are cosines between the vectors before and after, P@1 in per cent, and the share of each sentence's ten nearest
+    in the other language that stay among its ten nearest.
+    """
 
     pairs: int  # the cosines are over both sides
     cosine_mean: float
@@ -67,6 +71,7 @@ class LanguageParity:
     cosine_min: float
     p1_before: float
     p1_after: float
+    first_ten: float
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,9 @@ class Parity:
             if not measured.p1_before - measured.p1_after <= max_loss:
                 change = f"{measured.p1_before:.2f} -> {measured.p1_after:.2f}"
                 failures.append(f"{language} P@1 {change} (loss at most {max_loss})")
+            if not measured.first_ten >= self.budget.first_ten:
+                least = f"at least {self.budget.first_ten}"
+                failures.append(f"{language} keeps {measured.first_ten:.3f} of the ten nearest sentences ({least})")
         if failures:
             raise ParityError(
                 f"the exported encoder{suffix} differs too much from the trained one: {', '.join(failures)}; "
@@ -128,6 +136,7 @@ class Parity:
                 **({"P@1 whole": f"{self.whole[language]:.2f}"} if self.whole else {}),
                 "P@1 trained": f"{m.p1_before:.2f}",
                 "P@1 bundle": f"{m.p1_after:.2f}",
+                "first ten kept": f"{m.first_ten:.3f}",
             }
             for language, m in self.languages.items()
         ]
@@ -247,6 +256,7 @@ def measure_parity(
             cosine_min=round(float(cosines.min()), 6),
             p1_before=round(_p_at_1(*old), 3),
             p1_after=round(_p_at_1(*new), 3),
+            first_ten=round(_first_ten_kept(old, new), 4),
         )
         if whole is not None:
             p1_whole[language] = round(_p_at_1(*_encode(whole, sides)), 3)
@@ -291,6 +301,15 @@ def _p_at_1(english: NDArray[np.float32], translations: NDArray[np.float32]) -> 
 def _share_found(queries: NDArray[np.float32], candidates: NDArray[np.float32]) -> float:
     """Share of the queries [n, D] whose nearest candidate [n, D] is that of the same number."""
     return float(finds_gold(queries, candidates, range(len(queries))).mean())
+
+
+def _first_ten_kept(before: Sequence[Floats], after: Sequence[Floats]) -> float:
+    """The share of the ten nearest of each sentence in the other language that stay, the mean of both directions."""
+    kept = []
+    for here, there in ((0, 1), (1, 0)):
+        old, new = (nearest(sides[here], sides[there], 10)[0].tolist() for sides in (before, after))
+        kept += [len({*a} & {*b}) / len(a) for a, b in zip(old, new, strict=True)]
+    return float(np.mean(kept))
 
 
 def calibration_texts(pairs: Pairs) -> list[str]:

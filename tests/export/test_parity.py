@@ -57,18 +57,32 @@ def test_measures_by_hand(encoder: SentenceEncoder) -> None:
     assert measure_parity(encoder, encoder, pairs, Budget()).languages["fr"].cosine_min == pytest.approx(1)
 
 
+def test_the_first_ten_by_hand() -> None:
+    degrees = np.array([0, 1, 2, 3, 4, 5, 40, 41, 42, 43, 44, 45])  # the two at the other end are not among the ten
+    english = {f"e{n}": (np.cos(a), np.sin(a)) for n, a in enumerate(np.radians(degrees))}
+    before, after = (
+        fixed(**english, **{f"f{n}": (np.cos(a), np.sin(a)) for n, a in enumerate(np.radians(there))})
+        for there in (degrees, 45 - degrees)
+    )
+    pairs = {"fr": [(f"e{n}", f"f{n}") for n in range(12)]}
+    assert measure_parity(before, before, pairs, Budget()).languages["fr"].first_ten == 1
+    assert measure_parity(before, after, pairs, Budget()).languages["fr"].first_ten == 0.8
+
+
 @pytest.mark.parametrize(
-    ("cosine", "after", "message"),
+    ("cosine", "after", "kept", "message"),
     [
-        (0.99, 97.0, r"fr mean cosine 0\.9900 \(at least 0\.995\)"),
-        (1.0, 96.4, r"fr P@1 97\.00 -> 96\.40 \(loss at most 0\.5\)"),
-        (float("nan"), 97.0, "fr mean cosine nan"),
-        (1.0, float("nan"), "fr P@1"),
+        (0.99, 97.0, 1.0, r"fr mean cosine 0\.9900 \(at least 0\.995\)"),
+        (1.0, 96.4, 1.0, r"fr P@1 97\.00 -> 96\.40 \(loss at most 0\.5\)"),
+        (1.0, 97.0, 0.89, r"fr keeps 0\.890 of the ten nearest sentences \(at least 0\.9\)"),
+        (float("nan"), 97.0, 1.0, "fr mean cosine nan"),
+        (1.0, float("nan"), 1.0, "fr P@1"),
+        (1.0, 97.0, float("nan"), "fr keeps nan"),
     ],
 )
-def test_the_worst_language_decides(cosine: float, after: float, message: str) -> None:
-    good = LanguageParity(1000, 1.0, 1.0, 1.0, 97.0, 97.0)
-    bad = LanguageParity(10, cosine, 0.9, 0.9, 97.0, after)
+def test_the_worst_language_decides(cosine: float, after: float, kept: float, message: str) -> None:
+    good = LanguageParity(1000, 1.0, 1.0, 1.0, 97.0, 97.0, 1.0)
+    bad = LanguageParity(10, cosine, 0.9, 0.9, 97.0, after, kept)
     raises(ParityError, message, Parity({"de": good, "fr": bad}, Budget()).check)
     few, many = replace(good, pairs=99, p1_after=96.0), replace(good, pairs=100, p1_after=96.0)
     assert Parity({"de": good, "fr": many}, Budget()).remark == ""
