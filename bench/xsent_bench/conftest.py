@@ -62,7 +62,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Print one table of all models, depths and lengths."""
     if rows := config.stash.get(ROWS, {}):
         lengths = sorted({tokens for row in rows.values() for tokens in row if isinstance(tokens, int)})
-        columns = [*lengths, *SUMMED.values()]
+        columns: list[int | str] = [*lengths, *SUMMED.values()]
         lines = [["", *map(str, columns)]]
         for (system, layers), row in sorted(rows.items()):
             name = system_name({"system": system, "layers": layers})
