@@ -1,4 +1,4 @@
-"""The bundles to measure: given ones at each of their depths, copies in other precisions, and their sizes."""
+"""The bundles to measure: the built-in and given ones at each depth, copies in other precisions, and their sizes."""
 
 import math
 import os
@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
 
 import xsent_export
 from xsent.backends.openvino import FILES, FOLDER, import_openvino
-from xsent.bundle import GRAPH, MANIFEST, WEIGHTS, Bundle, builtin_path, file_digest, graph_name
-from xsent.errors import BundleError, DataError
+from xsent.bundle import GRAPH, MANIFEST, WEIGHTS, Bundle, file_digest, graph_name
+from xsent.errors import BundleError
 from xsent.files.atomic import atomic_file
-from xsent_bench.results import Measurement
+from xsent_bench import OURS
+from xsent_bench.results import Measurement, named
 from xsent_bench.texts import sentences
 from xsent_export.export import export as write_export
 from xsent_export.graph import PAGE
@@ -27,30 +29,43 @@ from xsent_train.data.corpus import Pair, write_pairs
 OPENVINO = f"{FOLDER}/{FILES[0]}"
 PAIRS = 8  # per language, for the parity gate, which lets everything pass, and for OpenVINO's calibration
 
-Kind = tuple[int, str]  # layers and precision
+Depth = tuple[str, int]  # the name of a bundle, see `named`, and layers
+
+
+class Kind(NamedTuple):
+    """What is measured of a bundle."""
+
+    system: str  # its name, see `named`
+    layers: int
+    precision: str
 
 
 @dataclass
 class Bundles:
-    """Bundles by layers and precision, each opened for its layers."""
+    """Bundles, each opened for its layers."""
 
     work: Path  # existing folder of the copies; they are reused
     given: Mapping[Kind, Bundle]  # see `open_given`
 
     @property
-    def depths(self) -> list[int]:
-        """All depths."""
-        return sorted({layers for layers, _ in self.given})
+    def depths(self) -> list[Depth]:
+        """All depths of each bundle, the fewest layers first."""
+        return list(dict.fromkeys((kind.system, kind.layers) for kind in self.given))
 
-    def open(self, layers: int, precision: Precision, *, openvino: bool = False) -> Bundle:
+    @property
+    def deepest(self) -> list[Depth]:
+        """The last depth of each bundle."""
+        return list(dict(self.depths).items())
+
+    def open(self, system: str, layers: int, precision: Precision, *, openvino: bool = False) -> Bundle:
         """The bundle to measure; `openvino` asks for OpenVINO's files, which exist only for all layers of a bundle.
 
-        A given bundle if it matches, else a copy of the first given one of this depth, written if it is missing.
+        The given one if it matches, else a copy of it, written if it is missing.
         """
-        found = self.given.get((layers, precision))
-        if found and (not openvino or (OPENVINO in found.files and layers == found.num_layers)):
-            return found
-        source = found or next(bundle for (depth, _), bundle in self.given.items() if depth == layers)
+        source = next(one for kind, one in self.given.items() if (kind.system, kind.layers) == (system, layers))
+        ready = not openvino or (OPENVINO in source.files and layers == source.num_layers)
+        if source.precision == precision and ready:
+            return source
         path = self.work / f"{source.fingerprint}-{precision}{f'-openvino-{layers}' * openvino}"
         mark = path.with_suffix(".made-by")
         files = sorted(Path(xsent_export.__file__).parent.rglob("*.py"))
@@ -66,25 +81,16 @@ class Bundles:
 
 
 def open_given(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:
-    """The given bundles by layers and precision, at each of their depths, and the built-in one for the rest.
-
-    `note` gets a line about each. Raises DataError if two have the same layers and precision.
-    """
+    """The bundles at each of their depths, under their names; `note` gets a line about each."""
     found: dict[Kind, Bundle] = {}
-    for bundle in (bundle for path in paths for bundle in at_each_depth(path)):
-        kind = bundle.layers, bundle.precision
-        if kind in found:
-            alike = f"{bundle.path} and {found[kind].path}: both have {kind[0]} layers in {kind[1]}"
-            raise DataError(f"{alike}; give one of them")
-        found[kind] = bundle
-    for bundle in at_each_depth(builtin_path()):
-        found.setdefault((bundle.layers, bundle.precision), bundle)
-    for path in dict.fromkeys(bundle.path for bundle in found.values()):
+    for name, path in named(paths).items():
+        depths = at_each_depth(path)
+        found |= {Kind(name, bundle.layers, bundle.precision): bundle for bundle in depths}
         drop_from_cache(path)
-        depths = [bundle for bundle in found.values() if bundle.path == path]
         layers = ", ".join(str(bundle.layers) for bundle in depths)
         one = depths[0]
-        note(f"{layers} layers in {one.precision}: {one.name}, {one.vocab_size:,} pieces, {one.dim} dimensions.")
+        about = f"{one.name}, {one.vocab_size:,} pieces, {one.dim} dimensions."
+        note(f"{name}, {layers} layers in {one.precision}: {about}")
     note("All layers are trained; other precisions and missing files for OpenVINO are made from the same bundles.")
     return found
 
@@ -94,7 +100,7 @@ def at_each_depth(path: Path) -> list[Bundle]:
     return [Bundle.open(path, depth) for depth in Bundle.open(path).depths]
 
 
-def size(bundle: Bundle) -> Measurement:
+def size(bundle: Bundle, system: str = OURS) -> Measurement:
     """The bytes of a bundle and of each of its files, except those for more layers than it was opened for.
 
     The files for OpenVINO are optional and do not count.
@@ -111,7 +117,7 @@ def size(bundle: Bundle) -> Measurement:
     pages = (math.ceil(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize / PAGE) for tensor in tensors)
     files[WEIGHTS] -= PAGE * sum(pages)
     figures = {"bytes": sum(files.values()), **{f"{name}_bytes": count for name, count in files.items()}}
-    return Measurement("size", {"layers": bundle.layers, "precision": bundle.precision}, figures)
+    return Measurement("size", {"system": system, "layers": bundle.layers, "precision": bundle.precision}, figures)
 
 
 def write_copy(source: Bundle, precision: Precision, path: Path, openvino: int | None) -> None:

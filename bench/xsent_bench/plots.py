@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xsent_bench.results import NONE, Axis, Measurement, heading, order
+from xsent_bench.results import NONE, Axis, Measurement, heading, order, systems_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,12 +20,14 @@ USUAL: Mapping[str, Axis] = {"precision": "int8", "backend": "onnx", "threads": 
 SCORES = ("xx_en", "sklearn", "similarity")
 TIME = "ms_32_words"
 LEAST_SPAN = 10  # smallest span of a panel in points of a score, so that tenths of a point look small
+MARKERS = "osD^vP*X"  # of systems
 GREY = "#808080"
 COLOURED = ("text.color", "xtick.color", "ytick.color", "grid.color", "axes.edgecolor", "axes.labelcolor")
 STYLE: Mapping[Any, object] = {**dict.fromkeys(COLOURED, GREY), "axes.titlesize": 10, "savefig.transparent": True}
 
 Measured = Sequence[Measurement]
 Series = list[tuple[float, float]]
+Label = tuple[str, str]  # a system, and what the line is of
 
 
 @dataclass(frozen=True)
@@ -38,15 +40,20 @@ class Plot:
 
 
 def latency_by_layers(measured: Measured) -> Plot | None:
-    """Median milliseconds by layers, with a fitted line for each length; None with one depth."""
+    """Median milliseconds by layers, with a fitted line for each length and model; None with one depth."""
     rows, alike = _usual(measured, "precision", "backend", "threads")
     if len(depths := _values(rows, "layers")) < 2:
         return None
-    series = {f"{n}": _series(rows, "layers", "p50_ms", tokens=n) for n in _values(rows, "tokens")}
-    axes = _draw(series, "o", ("layers", "milliseconds, median", "tokens"), xticks=depths)
+    series = {
+        (system, f"{n}"): _series(rows, "layers", "p50_ms", tokens=n, system=system)
+        for system in systems_in(rows)
+        for n in _values(rows, "tokens")
+    }
+    axes = _draw(series, "", ("layers", "milliseconds, median", "tokens"), xticks=depths)
     for points, dots in zip(series.values(), list(axes.get_lines()), strict=True):
-        x, y = np.transpose(points)
-        axes.plot(x, np.polyval(np.polyfit(x, y, 1), x), color=dots.get_color(), linewidth=1)
+        if len(points) > 1:  # one model's; a line through two models would mean nothing
+            x, y = np.transpose(points)
+            axes.plot(x, np.polyval(np.polyfit(x, y, 1), x), color=dots.get_color(), linewidth=1)
     axes.set_ylim(bottom=0)
     return _titled("latency-by-layers", f"One sentence by layers, and the straight line through it ({alike})", axes)
 
@@ -56,9 +63,13 @@ def throughput_by_length(measured: Measured) -> Plot | None:
     rows, alike = _usual(measured, "precision", "backend", "threads")
     if len(lengths := _values(rows, "tokens")) < 2:
         return None
-    series = {f"{n}": _series(rows, "tokens", "sentences_per_second", layers=n) for n in _values(rows, "layers")}
+    series = {
+        (system, f"{n}"): _series(rows, "tokens", "sentences_per_second", layers=n, system=system)
+        for system in systems_in(rows)
+        for n in _values([m for m in rows if m.has(system=system)], "layers")
+    }
     labels = "tokens of a sentence", "sentences per second", "layers"
-    axes = _draw(series, "o-", labels, xscale="log", yscale="log", xticks=lengths, xticklabels=lengths)
+    axes = _draw(series, "-", labels, xscale="log", yscale="log", xticks=lengths, xticklabels=lengths)
     axes.set_xticks([], minor=True)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     return _titled("throughput-by-length", f"Sentences per second by length ({alike})", axes)
@@ -70,11 +81,12 @@ def memory_by_layers(measured: Measured) -> Plot | None:
     if len(depths := _values(rows, "layers")) < 2:
         return None
     series = {
-        f"{precision}, {after}": _series(rows, "layers", f"mib_{after}", precision=precision)
+        (system, f"{precision}, {after}"): _series(rows, "layers", f"mib_{after}", precision=precision, system=system)
+        for system in systems_in(rows)
         for precision in _values(rows, "precision")
         for after in (1, 1000)
     }
-    axes = _draw(series, "o-", ("layers", "MiB, resident", "precision, sentences"), xticks=depths)
+    axes = _draw(series, "-", ("layers", "MiB, resident", "precision, sentences"), xticks=depths)
     axes.set_ylim(bottom=0)
     return _titled("memory-by-layers", f"Memory of a process by layers ({alike})", axes)
 
@@ -92,7 +104,7 @@ def quality_by_time(measured: Measured) -> Plot | None:
     figure = _figure(3.1 * len(scores) + 2.4, 3.6)
     panels = figure.subplots(1, len(scores), squeeze=False)[0]
     for axes, score in zip(panels, scores, strict=True):
-        for (name, depths), marker in zip(systems.items(), cycle("osD^vP*X")):
+        for (name, depths), marker in zip(systems.items(), cycle(MARKERS)):
             x, y = np.transpose([(m.figures[TIME], m.figures.get(score, np.nan)) for m in depths])
             axes.plot(x, y, f"{marker}-", label=name, markersize=8, fillstyle="none", linewidth=1)
             for m, *point in zip(depths, x, y, strict=True):
@@ -119,15 +131,19 @@ def _figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _draw(series: Mapping[str, Series], style: str, labels: tuple[str, str, str], **settings: Any) -> "Axes":  # noqa: ANN401
-    """Lines from dark to light; the labels are for x, y and the legend."""
+def _draw(series: Mapping[Label, Series], style: str, labels: tuple[str, str, str], **settings: Any) -> "Axes":  # noqa: ANN401
+    """Lines from dark to light, with a marker for each system; the labels are for x, y and the legend."""
     from matplotlib import colormaps
 
     axes = _figure(7, 4.2).subplots()
     axes.grid(alpha=0.3)
-    colours = colormaps["viridis"](np.linspace(0.2, 0.85, len(series))).tolist()
-    for (name, points), colour in zip(series.items(), colours, strict=True):
-        axes.plot(*np.reshape(points, (-1, 2)).T, style, color=colour, label=name)
+    systems, kinds = (list(dict.fromkeys(label[place] for label in series)) for place in (0, 1))
+    colours = dict(zip(kinds, colormaps["viridis"](np.linspace(0.2, 0.85, len(kinds))).tolist(), strict=True))
+    markers = dict(zip(systems, cycle(MARKERS)))
+    for (system, kind), points in series.items():
+        label = f"{system}, {kind}" if len(systems) > 1 else kind
+        look = {"marker": markers[system], "linestyle": style, "color": colours[kind]}
+        axes.plot(*np.reshape(points, (-1, 2)).T, label=label, **look)
     axes.set(xlabel=labels[0], ylabel=labels[1], **settings)
     axes.legend(title=labels[2], loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, reverse=True)
     return axes

@@ -29,6 +29,7 @@ from xsent_bench.results import (
     order,
     shown,
     system_name,
+    systems_in,
 )
 from xsent_bench.systems import SYSTEMS
 
@@ -162,15 +163,23 @@ def in_words(value: object) -> str:
 def listing(measurements: Measured) -> Table:
     """One row per measurement, one column per figure; the axes name the row."""
     figures = list(dict.fromkeys(figure for m in measurements for figure in m.figures))
-    axes = list(dict.fromkeys(axis for m in measurements for axis in m.axes))
+    axes = naming_axes(measurements)
     rows = [[str(m.axes.get(a, NONE)) for a in axes] + [shown(m, figure) for figure in figures] for m in measurements]
     return Table([*axes, *map(heading, figures)], rows)
+
+
+def naming_axes(measurements: Measured) -> list[str]:
+    """The axes that name the rows of a table: the system only where there are several."""
+    alone = len(systems_in(measurements)) == 1
+    return [
+        axis for axis in dict.fromkeys(axis for m in measurements for axis in m.axes) if axis != "system" or not alone
+    ]
 
 
 def by_tokens(measurements: Measured, *figures: str) -> Table:
     """One column per length, one row per combination of the other axes; slashes separate the figures."""
     lengths = sorted({m.axes["tokens"] for m in measurements}, key=order)
-    axes = [axis for axis in measurements[0].axes if axis != "tokens"]
+    axes = [axis for axis in naming_axes(measurements) if axis != "tokens"]
     rows = dict[tuple[str, ...], dict[Axis, str]]()
     for m in measurements:
         row = rows.setdefault(tuple(str(m.axes[axis]) for axis in axes), {})
@@ -257,8 +266,8 @@ def fill(text: str, results: Results, page: str) -> str:
 
 
 def all_depths(results: Results) -> list[Axis]:
-    """The depths, the most layers first."""
-    return sorted({m.axes["layers"] for m in results.of("process")}, key=order, reverse=True)
+    """The depths of our bundle, the most layers first."""
+    return sorted({m.axes["layers"] for m in results.of("process") if m.has(system=OURS)}, key=order, reverse=True)
 
 
 def measured_ones(names: Mapping[str, str], measured: Iterable[Measurement]) -> dict[str, str]:
@@ -312,7 +321,7 @@ def languages(results: Results) -> str:
 def layers(results: Results) -> str:
     """Scores and costs by layers."""
     scored = {m.axes["layers"]: m for m in results.compared() if m.axes["system"] == OURS}
-    usual = {axis: USUAL[axis] for axis in ("precision", "backend")}
+    usual = {"system": OURS, **{axis: USUAL[axis] for axis in ("precision", "backend")}}
     quality = {
         "xx_en": "found, to English",
         "across": "found in an index of all layers",
@@ -326,10 +335,10 @@ def layers(results: Results) -> str:
     rows = []
     for depth in all_depths(results):
         cells = [shown(scored[depth], name) for name in quality]
-        latency = results.one("latency", layers=depth, tokens=TOKENS, **USUAL)
+        latency = results.one("latency", layers=depth, tokens=TOKENS, threads=1, **usual)
         cells += [shown(latency, name) for name in ("p50_ms", "sentences_per_second")]
         cells += [shown(results.one("process", layers=depth, **usual), name) for name in ("first_ms", "mib_1000")]
-        cells.append(shown(results.one("size", layers=depth, precision=usual["precision"]), "bytes"))
+        cells.append(shown(results.one("size", system=OURS, layers=depth, precision=usual["precision"]), "bytes"))
         rows.append([str(depth), *cells])
     return Table(headings, rows).markdown()
 
@@ -353,18 +362,18 @@ def weights(results: Results) -> str:
     deepest = all_depths(results)[0]
     rows = []
     for precision, option in made_by.items():
-        usual = {**USUAL, "precision": precision, "layers": deepest}
+        usual = {**USUAL, "system": OURS, "precision": precision, "layers": deepest}
         time = shown(results.one("latency", tokens=TOKENS, **usual), "p50_ms")
-        mb = shown(results.one("size", layers=deepest, precision=precision), "bytes")
+        mb = shown(results.one("size", system=OURS, layers=deepest, precision=precision), "bytes")
         rows.append([precision, time, mb, option])
     return Table(["weights", "time, ms", "bundle, MB", "option of `xsent-export`"], rows).markdown()
 
 
 def backends(results: Results) -> str:
     """All layers in int8 by backend."""
-    deepest = {"layers": all_depths(results)[0], "precision": "int8"}
+    deepest = {"system": OURS, "layers": all_depths(results)[0], "precision": "int8"}
     rows = []
-    for backend in dict.fromkeys(m.axes["backend"] for m in results.of("process")):
+    for backend in dict.fromkeys(m.axes["backend"] for m in results.of("process") if m.has(**deepest)):
         time = results.one("latency", tokens=TOKENS, threads=1, backend=backend, **deepest)
         process = results.one("process", backend=backend, **deepest)
         rows.append([f"`{backend}`", shown(time, "p50_ms"), shown(process, "first_ms"), shown(process, "mib_1000")])

@@ -8,6 +8,7 @@ from statistics import fmean, median
 from typing import Any
 
 from xsent.files.atomic import as_data_error, atomic_file
+from xsent_bench import OURS
 
 FORMAT_VERSION = 2
 RESULTS = "results.json"  # in the folder of a report
@@ -55,8 +56,8 @@ class Measurement:
     turns: Mapping[str, Sequence[float]] = field(default_factory=dict)  # the same figures by turn, to see their spread
 
     def has(self, **axes: Axis) -> bool:
-        """Whether it has these values on these axes."""
-        return axes.items() <= dict(self.axes).items()
+        """Whether it has these values on these axes; what names no system is of ours, as in older reports."""
+        return axes.items() <= {"system": OURS, **self.axes}.items()
 
     def __str__(self) -> str:
         return " ".join([self.group, *(f"{axis}={value}" for axis, value in self.axes.items())])
@@ -119,6 +120,22 @@ class Results:
         """Write the results as JSON."""
         with atomic_file(path) as file:
             file.write(json.dumps({"format_version": FORMAT_VERSION, **asdict(self)}, indent=1).encode() + b"\n")
+
+
+def named(paths: Sequence[Path]) -> dict[str, Path]:
+    """Bundles by name: the first is `OURS`; the others are named after their folders, or their paths if not unique."""
+    names = [OURS, *(path.resolve().name for path in paths[1:])]
+    places = [str(path.resolve()) for path in paths]
+    unique = [
+        place if number and names.count(name) > 1 else name
+        for number, (name, place) in enumerate(zip(names, places, strict=True))
+    ]
+    return dict(zip(unique, paths, strict=True))
+
+
+def systems_in(measurements: Sequence[Measurement]) -> list[str]:
+    """The different systems of measurements."""
+    return list(dict.fromkeys(str(m.axes.get("system", OURS)) for m in measurements))
 
 
 def system_name(axes: Mapping[str, Axis]) -> str:

@@ -10,12 +10,12 @@ from xsent.backends.threads import available_cpus
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import DataError, MissingExtraError, XsentError, in_one_line
 from xsent_bench import LENGTHS, OURS
-from xsent_bench.bundles import Bundles, at_each_depth, open_given, size
+from xsent_bench.bundles import Bundles, Depth, at_each_depth, open_given, size
 from xsent_bench.machine import Watch, environment
 from xsent_bench.minilm import write_int8, write_minilm
 from xsent_bench.quality import check_tests, measure_stored
 from xsent_bench.report import write_report
-from xsent_bench.results import NONE, RANDOM, RESULTS, Axis, Measurement, Results, system_name
+from xsent_bench.results import NONE, RANDOM, RESULTS, Axis, Measurement, Results, named, system_name
 from xsent_bench.systems import SYSTEMS
 from xsent_bench.turns import Say, Task, run_turn, take_turns
 from xsent_export.options import Precision
@@ -34,39 +34,46 @@ class Family:
 
     precision: Precision
     backend: str
-    deepest: bool = False  # only with all layers; with onnx, also the depths of --bundle
+    deepest: bool = False  # only with all layers; with onnx, also all depths of a bundle that has this precision
     threads: int = 1  # sentences encoded at once
     turns: int = 2  # of each encoder, each in a fresh process
 
-    def name(self, layers: int) -> str:
+    def name(self, depth: Depth) -> str:
         """The name of one of its encoders."""
-        return f"{layers} layers, {self.precision}, {self.backend}, threads {self.threads}"
+        whose = system_name({"system": depth[0], "layers": depth[1]})
+        return f"{whose}, {self.precision}, {self.backend}, threads {self.threads}"
 
-    def layers(self, bundles: Bundles) -> list[int]:
+    def depths(self, bundles: Bundles) -> list[Depth]:
         """The depths that are measured."""
         if not self.deepest:
             return bundles.depths
-        given = {layers for layers, precision in bundles.given if (precision, "onnx") == (self.precision, self.backend)}
-        return sorted({bundles.depths[-1], *given})
+        given = {kind[:2] for kind in bundles.given if (kind.precision, "onnx") == (self.precision, self.backend)}
+        return [depth for depth in bundles.depths if depth in {*bundles.deepest, *given}]
 
     def measure(
-        self, bundles: Mapping[int, Bundle], lengths: Sequence[int], seconds: float, fail: Say
+        self, bundles: Mapping[Depth, Bundle], lengths: Sequence[int], seconds: float, fail: Say
     ) -> Iterator[Measurement]:
         """Measure the bundle of each depth, in turns; each length takes `seconds` per turn."""
         how: dict[str, str | int | None] = {"backend": self.backend, "threads": self.threads}
-        depths = {self.name(layers): layers for layers in bundles}
+        depths = {self.name(depth): depth for depth in bundles}
         tasks = {
             name: Task(
-                str(bundles[layers].path),
-                settings={"layers": layers, **how},
+                str(bundles[depth].path),
+                settings={"layers": depth[1], **how},
                 memory=self.threads == 1,
                 tokens=lengths,
                 seconds=seconds,
             )
-            for name, layers in depths.items()
+            for name, depth in depths.items()
         }
         for name, turn in take_turns(tasks, self.turns, fail):
-            axes: dict[str, Axis] = {"layers": depths[name], "precision": self.precision, "backend": self.backend}
+            system, layers = depths[name]
+            axes: dict[str, Axis] = {
+                "system": system,
+                "layers": layers,
+                "precision": self.precision,
+                "backend": self.backend,
+            }
             for tokens, figures in turn.by_tokens.items():
                 yield Measurement("latency", {**axes, "threads": self.threads, "tokens": tokens}, figures)
             if self.threads == 1:
@@ -109,21 +116,22 @@ def plan_of_run(quick: bool) -> RunPlan:
 
 def measure_plan(plan: RunPlan, bundles: Bundles, fail: Say) -> Iterator[Measurement]:
     """Size, latency, start and memory of each family; failures are reported with `fail`."""
-    sized = set[tuple[int, str]]()
+    sized = set[tuple[Depth, str]]()
     for family in plan.families:
-        opened: dict[int, Bundle] = {}
-        for layers in family.layers(bundles):
-            logger.info("bundle: %s", family.name(layers))
+        opened: dict[Depth, Bundle] = {}
+        for depth in family.depths(bundles):
+            logger.info("bundle: %s", family.name(depth))
             try:
-                opened[layers] = bundles.open(layers, family.precision, openvino=family.backend == "openvino")
+                opened[depth] = bundles.open(*depth, family.precision, openvino=family.backend == "openvino")
             except MissingExtraError as error:
                 fail(f"{family.precision}, {family.backend}: {error}")
                 break
             except (XsentError, OSError) as error:
-                fail(f"{family.name(layers)}: {error}")
+                fail(f"{family.name(depth)}: {error}")
         if family.backend != "openvino":
-            yield from (size(bundle) for layers, bundle in opened.items() if (layers, family.precision) not in sized)
-            sized |= {(layers, family.precision) for layers in opened}
+            new = (depth for depth in opened if (depth, family.precision) not in sized)
+            yield from (size(opened[depth], depth[0]) for depth in new)
+            sized |= {(depth, family.precision) for depth in opened}
         yield from family.measure(opened, plan.lengths, plan.seconds, fail)
 
 
@@ -141,7 +149,7 @@ class Entrant:
 class Comparison:
     """Bundles at each of their depths and other systems, in turns, each in a fresh process."""
 
-    bundles: Sequence[Path]  # the first is named xsent, the others after their folders
+    bundles: Sequence[Path]  # see `named`
     work: Path  # folder of the model with random weights, which is reused
     others: Sequence[str] = tuple(SYSTEMS)
     turns: int = 3
@@ -167,11 +175,9 @@ class Comparison:
 
     def _depths(self) -> Iterator[Entrant]:
         """The bundles, the most layers first."""
-        names = [path.resolve().name for path in self.bundles]
-        for number, (name, path) in enumerate(zip(names, self.bundles, strict=True)):
-            unique = name if names.count(name) == 1 else str(path)
+        for name, path in named(self.bundles).items():
             for bundle in reversed(at_each_depth(path)):
-                axes: dict[str, Axis] = {"system": unique if number else OURS, "layers": bundle.layers}
+                axes: dict[str, Axis] = {"system": name, "layers": bundle.layers}
                 task = Task(str(bundle.path), settings={"layers": bundle.layers})
                 yield Entrant(axes, f"{bundle.name}, {bundle.precision}", task, size(bundle).figures["bytes"])
 
@@ -222,11 +228,14 @@ def steps_of_run(
     """
     plan = plan_of_run(quick)
     fail = results.failures.append
-    made = Bundles(work, open_given(bundles, results.notes.append))
-    names = {f"{layers} layers {precision}": one.fingerprint_of() for (layers, precision), one in made.given.items()}
+    every = [builtin_path(), *bundles]
+    made = Bundles(work, open_given(every, results.notes.append))
+    names = {
+        f"{system_name(kind._asdict())} {kind.precision}": one.fingerprint_of() for kind, one in made.given.items()
+    }
     results.environment = {"bundles": names}
     others = [name for name, system in SYSTEMS.items() if peers and (system.weights or not quick)]
-    comparison = Comparison([builtin_path(), *bundles], work, others, plan.turns, plan.sentences, evaluate)
+    comparison = Comparison(every, work, others, plan.turns, plan.sentences, evaluate)
     steps: list[Step] = [("grid", lambda: measure_plan(plan, made, fail))]
     if evaluate and (evaluate / "tatoeba").is_dir():
         languages = Bundle.open(builtin_path()).languages

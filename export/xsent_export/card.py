@@ -133,8 +133,19 @@ LIBRARIES = {
 }
 
 USES = {
-    "onnx": """`model.onnx` takes `input_ids` and `attention_mask` (int64 [B, T]) and returns `sentence_embedding`
-(float32 [B, D], not of length 1). The ids are those of `sentencepiece.model`; {frame}.""",
+    "onnx": """```python
+import numpy, onnxruntime, sentencepiece
+
+tokenizer = sentencepiece.SentencePieceProcessor(model_file="path/to/{name}/sentencepiece.model")
+session = onnxruntime.InferenceSession("path/to/{name}/model.onnx")
+ids = numpy.array([{ids}])
+vectors = session.run(["sentence_embedding"], {{"input_ids": ids, "attention_mask": numpy.ones_like(ids)}})[0]
+vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)  # [1, {dim}]
+```
+
+`model.onnx` takes `input_ids` and `attention_mask` (int64 [B, T]) and returns `sentence_embedding` (float32 [B, D], not
+of length 1). The ids are at most {length} of `sentencepiece.model`; {frame}. For a batch, append zeros to the ids of
+shorter sentences, and to their masks.""",
     "sentence-transformers": """```python
 from sentence_transformers import SentenceTransformer
 
@@ -273,6 +284,7 @@ def render_foreign_card(
     config, kind = checkpoint.config, options.format
     framed = spec.num_layers or config.depths
     frame = f"add id {config.first} before them and id {config.last} after them" if framed else "add nothing"
+    ids = f'tokenizer.encode("The cat sleeps.")[:{config.max_length}]'
     return _render(
         FOREIGN,
         checkpoint,
@@ -283,7 +295,13 @@ def render_foreign_card(
         dim=spec.dim,
         layers=spec.num_layers,
         space=f" Vectors can be compared with those of {spec.space}." if spec.space else "",
-        use=USES[kind].format(name=checkpoint.name, frame=frame, length=config.max_length),
+        use=USES[kind].format(
+            name=checkpoint.name,
+            frame=frame,
+            ids=f"[{config.first}, *{ids}, {config.last}]" if framed else ids,
+            dim=spec.dim,
+            length=config.max_length,
+        ),
         parity="\n" + PARITY.format(table=_table(parity.rows())) + "\n" if parity else "",
     )
 

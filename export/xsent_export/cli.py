@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # The extra that a format needs, and its packages; others need only those of `export`.
 _EXTRAS = {
-    "openvino": ("export", "openvino", "nncf"),
+    "openvino": ("openvino-export", "openvino", "nncf"),
     "gguf": ("gguf", "gguf"),
     "text": ("phone", "onnxruntime_extensions"),
     "teacher": ("teacher", "tokenizers"),
@@ -113,12 +113,14 @@ def format_result(result: "ExportResult", as_json: bool) -> str:
     parity = result.parity
     agreement = result.agreement
     if as_json:
-        facts = {"path": str(result.path), "fingerprint": result.fingerprint, "bytes": result.bytes}
+        made = {name: getattr(result, name) for name in ("precision", "layers", "dim", "bytes")}
+        known = {"fingerprint": result.fingerprint} if result.fingerprint else {}
         measured = {"agreement": asdict(agreement)} if agreement else {"parity": parity and parity.as_json()}
-        return json.dumps({name: fact for name, fact in facts.items() if fact} | measured)
+        return json.dumps({"path": str(result.path), **known, **made, **measured})
     lines = [format_table(parity.rows())] if parity else []
     identity = f", fingerprint {result.fingerprint}" if result.fingerprint else ""
-    line = f"{result.path}: {result.bytes / 1e6:.1f} MB{identity}"
+    depth = f"{result.layers} layer{'s' * (result.layers != 1)}"
+    line = f"{result.path}: {result.precision}, {depth}, {result.dim} numbers, {result.bytes / 1e6:.1f} MB{identity}"
     if agreement:
         line += f"; cosine to the original over {agreement.sentences:,} sentences: mean "
         line += f"{agreement.cosine_mean:.4f}, minimum {agreement.cosine_min:.4f}"

@@ -16,11 +16,11 @@ from xsent.files.atomic import atomic_folder, recover
 from xsent.open_model import SupportsEncode
 from xsent.verification import verify
 from xsent_export.card import refuse_empty_tests, render_card, render_foreign_card
-from xsent_export.gguf import write_gguf
+from xsent_export.gguf import TYPES, write_gguf
 from xsent_export.graph import EncoderGraph
 from xsent_export.hub import write_onnx, write_sentence_transformers, write_web
 from xsent_export.openvino import write_openvino
-from xsent_export.options import BUNDLES, DEFAULTS, BundleSpec, ExportOptions, pruned
+from xsent_export.options import BUNDLES, DEFAULTS, BundleSpec, ExportOptions, Format, pruned
 from xsent_export.parity import (
     ADVICE,
     EXACT,
@@ -65,6 +65,9 @@ class ExportResult:
 
     path: Path
     bytes: int  # of a bundle, without its manifest
+    precision: str  # of its weights
+    layers: int
+    dim: int
     parity: Parity | None = None  # None without pairs to measure on, and for a teacher
     fingerprint: str = ""  # of its vector space, if the format has one
     agreement: Agreement | None = None  # of a teacher with the original
@@ -80,7 +83,7 @@ def export(source: Path | Checkpoint, out: Path, options: ExportOptions = DEFAUL
     if options.tests is not None:
         refuse_empty_tests(options.tests)
     if options.format == "openvino":
-        import_openvino("export")
+        import_openvino("openvino-export")
     checkpoint = _read(source) if isinstance(source, Path) else source
     checkpoint = replace(checkpoint, about={**checkpoint.about, "name": options.name or checkpoint.name})
     spec = options.spec(checkpoint)
@@ -125,7 +128,7 @@ def _write_bundle(
         manifest = _write_manifest(folder, manifest)
         verify(folder)
         size = sum(entry["bytes"] for entry in manifest["files"].values())
-        return ExportResult(out, size, parity, fingerprint=manifest["fingerprint"])
+        return ExportResult(out, size, *_contents(spec), parity, fingerprint=manifest["fingerprint"])
 
 
 def _describe(part: Checkpoint, encoder: Encoder, spec: BundleSpec, network: Mapping[str, object]) -> dict[str, Any]:
@@ -187,7 +190,13 @@ def _write_foreign(
             logger.warning("%s: not measured, because it has no held-out pairs; name some with --gate-data", part.path)
         card = render_foreign_card(part, spec, parity, encoder, options)
         (folder / CARD).write_text(card, encoding="utf-8")
-        return ExportResult(out, folder_size(folder), parity)
+        return ExportResult(out, folder_size(folder), *_contents(spec, options.format), parity)
+
+
+def _contents(spec: BundleSpec, format: Format = "bundle") -> tuple[str, int, int]:
+    """The precision, layers and numbers of what was written; only some formats have it in their own precision."""
+    own = {"sentence-transformers": "float32", "gguf": TYPES[spec.precision][0]}
+    return own.get(format, spec.precision), spec.num_layers, spec.dim
 
 
 def check_place(out: Path, *, replace: bool | None) -> None:

@@ -80,7 +80,7 @@ def write_openvino(
     Raises DataError if there are no sentences for 8 bits or the encoder is too large for OpenVINO's reader of ONNX, and
     MissingExtraError if this version of openvino or nncf cannot write it.
     """
-    openvino = import_openvino("export")
+    openvino = import_openvino("openvino-export")
     precision: Precision = "float32" if spec.precision == "float32" else "int8"  # a 4-bit table becomes an 8-bit one
     spec = BundleSpec(spec.num_layers, spec.dim, precision)
     graph = PaddedGraph(encoder, spec, stats)
@@ -96,7 +96,7 @@ def write_openvino(
     except Exception as error:  # from an unsuitable version; the errors share no base class
         raise MissingExtraError(
             f"openvino {openvino.__version__} or its nncf cannot write this encoder ({in_one_line(error)}); "
-            f"{install_advice('export', '-U ')}"
+            f"{install_advice('openvino-export', '-U ')}"
         ) from error
     xml = folder / FILES[0]
     try:
@@ -119,7 +119,7 @@ def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[n
 
 def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa: ANN401  openvino has no types
     """The model with weights and activations in 8 bits."""
-    with require_extra("export"), without_telemetry():
+    with require_extra("openvino-export"), without_telemetry():
         import nncf
         from nncf.quantization.range_estimator import RangeEstimatorParametersSet
     logging.getLogger("nncf").setLevel(logging.ERROR)

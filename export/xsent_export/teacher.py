@@ -84,7 +84,9 @@ def export_teacher(source: Path, out: Path, options: ExportOptions) -> ExportRes
         (folder / INT8_ABOUT).write_bytes(to_json(about))
         agreement = _compare(original, Int8Teacher(folder), sentences or list(SENTENCES))
         (folder / INT8_ABOUT).write_bytes(to_json({**about, "agreement": asdict(agreement)}))
-        return ExportResult(out, folder_size(folder), fingerprint=str(about["fingerprint"]), agreement=agreement)
+        contents = spec.precision, spec.num_layers, spec.dim
+        identity = str(about["fingerprint"])
+        return ExportResult(out, folder_size(folder), *contents, fingerprint=identity, agreement=agreement)
 
 
 def _compare(original: Teacher, exported: Int8Teacher, sentences: list[str]) -> Agreement:

@@ -10,8 +10,9 @@ from made_up_results import LAYERS, made_up_results
 from typer.testing import CliRunner
 
 from xsent.errors import DataError
+from xsent_bench import plots
 from xsent_bench.cli import app
-from xsent_bench.report import GROUPS, fill, listing, sections, write_report
+from xsent_bench.report import GROUPS, by_tokens, fill, listing, sections, write_report
 from xsent_bench.results import Measurement, Results
 
 ROOT = Path(__file__).parents[2]
@@ -104,6 +105,30 @@ def test_the_figures_of_a_page_are_those_of_the_report(page: str) -> None:
     if '"format_version": 1' in (REPORT / "results.json").read_text():
         pytest.skip("the report is older than these tables")
     assert fill(text, Results.read(REPORT / "results.json"), page) == text
+
+
+def test_two_models_have_rows_and_lines_of_their_own() -> None:
+    ours = [m for m in made_up_results().of("latency") if m.has(precision="int8")]
+    theirs = [replace(m, axes={**m.axes, "system": "mine"}) for m in ours if m.axes["layers"] in (2, 3)]
+    assert [row[:2] for row in by_tokens([*ours, *theirs[:3]], "p50_ms").rows[-2:]] == [["xsent", "6"], ["mine", "2"]]
+    plot = plots.latency_by_layers([*ours, *theirs])
+    assert plot is not None
+    lines = {str(line.get_label()): line for line in plot.figure.axes[0].get_lines()}
+    assert list(lines["xsent, 32"].get_xdata()) == list(LAYERS) and list(lines["mine, 32"].get_xdata()) == [2, 3]
+    assert lines["xsent, 32"].get_marker() != lines["mine, 32"].get_marker()
+    alone = plots.latency_by_layers([*ours, *theirs[:3]])  # one depth: a point, and no line through it
+    assert alone is not None and len(alone.figure.axes[0].get_lines()) == 3 * 2 + 3
+
+
+def test_tables_of_pages_are_of_our_model_only() -> None:
+    results = made_up_results()
+    grid = [m for m in results.measurements if m.group in {"latency", "process", "size"}]
+    slower = {"p50_ms": 99.0, "first_ms": 999.0, "mib_1000": 999.0, "bytes": 99e6}
+    others = [replace(m, axes={**m.axes, "system": "mine"}, figures={**m.figures, **slower}) for m in grid]
+    more = replace(results, measurements=[*others, *results.measurements])
+    for name in ("layers", "backends"):
+        page = PLACE.format(name)
+        assert fill(page, more, "page.md") == fill(page, results, "page.md")
 
 
 TABLES = {

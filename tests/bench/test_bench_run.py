@@ -14,16 +14,16 @@ from commands import assert_refused, raises
 from made_up_results import made_up_results
 from typer.testing import CliRunner
 
-from xsent.bundle import Bundle, builtin_path
+from xsent.bundle import Bundle
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, MissingExtraError, XsentError
 from xsent.evaluation import as_stored, tatoeba
+from xsent_bench import OURS, processes, quality, turns
 from xsent_bench import bundles as bundles_module
-from xsent_bench import processes, quality, turns
 from xsent_bench import run as run_module
 from xsent_bench.bundles import OPENVINO, Bundles, Kind, at_each_depth, open_given, size
 from xsent_bench.cli import app
-from xsent_bench.results import Measurement, Results
+from xsent_bench.results import Measurement, Results, named
 from xsent_bench.run import CUT_SHORT, Family, RunPlan, measure_plan, measure_steps, steps_of_run
 from xsent_bench.texts import mixed, sentences, texts_of
 from xsent_bench.turns import Task, Turn, measure_task, run_turn
@@ -38,7 +38,7 @@ FOUND = made_up_results().measurements[:4]
 
 
 def given(bundle: Path) -> dict[Kind, Bundle]:
-    return {(opened.layers, opened.precision): opened for opened in at_each_depth(bundle)}
+    return {Kind(OURS, opened.layers, opened.precision): opened for opened in at_each_depth(bundle)}
 
 
 def test_texts_have_the_exact_number_of_tokens(mini_bundle: Path) -> None:
@@ -99,47 +99,64 @@ def replace_turns(monkeypatch: pytest.MonkeyPatch, outcomes: list[object]) -> li
 def test_encoders_take_turns_and_one_that_fails_is_left_out(deep_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = replace_turns(monkeypatch, [TURN, TURN, TURN, DataError("out of memory"), TURN])
     failures: list[str] = []
-    bundles = {depth: Bundle.open(deep_bundle, depth) for depth in (1, 2)}
+    bundles = {(OURS, depth): Bundle.open(deep_bundle, depth) for depth in (1, 2)}
     found = list(Family("int8", "onnx", turns=2).measure(bundles, [8], 1, failures.append))
     assert [task.settings["layers"] for task in tasks] == [1, 2, 1, 2, 1]
     assert {task.folder for task in tasks} == {str(deep_bundle)}
     assert [task.tokens for task in tasks] == [(), (), [8], [8], [8]]  # the first turns only read the files
-    assert failures == ["2 layers, int8, onnx, threads 1: out of memory"]
+    assert failures == ["xsent, 2 layers, int8, onnx, threads 1: out of memory"]
     assert [(m.group, m.axes["layers"]) for m in found] == [("latency", 1), ("process", 1)] * 2
 
 
 def test_another_precision_is_made_once_and_has_all_depths(deep_bundle: Path, tmp_path: Path) -> None:
     bundles, whole = Bundles(tmp_path, given(deep_bundle)), Bundle.open(deep_bundle)
-    assert bundles.depths == [0, 1, 2] and bundles.open(1, "int8") is bundles.given[1, "int8"]
-    exact, text = bundles.open(1, "float32"), "Anna, Boris and Clara."
+    assert bundles.depths == [(OURS, 0), (OURS, 1), (OURS, 2)] and bundles.deepest == [(OURS, 2)]
+    assert bundles.open(OURS, 1, "int8") is bundles.given[Kind(OURS, 1, "int8")]
+    exact, text = bundles.open(OURS, 1, "float32"), "Anna, Boris and Clara."
     assert (exact.layers, exact.depths, exact.precision, exact.name) == (1, whole.depths, "float32", whole.name)
     vectors = [SentenceEncoder(path, layers=1).encode(text) for path in (exact.path, deep_bundle)]
     assert vectors[0] @ vectors[1] > 0.999  # the same layers
     before = (exact.path / "xsent.json").stat().st_mtime_ns
-    assert bundles.open(2, "float32").path == exact.path
+    assert bundles.open(OURS, 2, "float32").path == exact.path
     assert (exact.path / "xsent.json").stat().st_mtime_ns == before
     (exact.path / "xsent.json").write_text("{")  # damaged: made again
-    assert bundles.open(0, "float32").fingerprint == exact.fingerprint
+    assert bundles.open(OURS, 0, "float32").fingerprint == exact.fingerprint
 
 
 def test_openvino_has_a_bundle_of_each_depth(deep_bundle: Path, tmp_path: Path) -> None:
     pytest.importorskip("openvino")
-    made = Bundles(tmp_path, given(deep_bundle)).open(1, "float32", openvino=True)
+    made = Bundles(tmp_path, given(deep_bundle)).open(OURS, 1, "float32", openvino=True)
     assert (made.layers, made.num_layers) == (1, 1) and OPENVINO in made.files
-    again = Bundles(tmp_path, {(1, "float32"): made}).open(1, "float32", openvino=True)
+    again = Bundles(tmp_path, {Kind(OURS, 1, "float32"): made}).open(OURS, 1, "float32", openvino=True)
     assert again is made  # it has the files
 
 
-def test_given_bundles_are_measured_at_each_depth(deep_bundle: Path, mini_bundle: Path) -> None:
+def test_bundles_of_the_same_depth_are_measured_side_by_side(
+    deep_bundle: Path, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     notes: list[str] = []
-    builtin = Bundle.open(builtin_path())
-    found = open_given([deep_bundle], notes.append)
-    assert {kind for kind, bundle in found.items() if bundle.path == deep_bundle} == {(n, "int8") for n in (0, 1, 2)}
-    assert found[builtin.num_layers, builtin.precision].path == builtin_path()
-    assert notes[0].startswith("0, 1, 2 layers in int8: mini, ") and builtin.name in notes[1]
-    assert "All layers are trained" in notes[2] and len(notes) == 3
-    message = f"{mini_bundle} and {deep_bundle}: both have 2 layers in int8; give one"
-    raises(DataError, message, open_given, [deep_bundle, mini_bundle])
+    found = open_given([mini_bundle, deep_bundle], notes.append)
+    deep = deep_bundle.name
+    assert {kind: one.path for kind, one in found.items()} == {
+        Kind(OURS, 2, "int8"): mini_bundle,
+        **{Kind(deep, depth, "int8"): deep_bundle for depth in (0, 1, 2)},
+    }
+    assert notes[0].startswith("xsent, 2 layers in int8: mini, ")
+    assert notes[1].startswith(f"{deep}, 0, 1, 2 layers in int8: mini, ")
+    tasks = replace_turns(monkeypatch, [TURN] * 12)
+    plan = RunPlan([Family("int8", "onnx", deepest=True, turns=1), Family("int8", "numpy", deepest=True, turns=1)])
+    measured = list(measure_plan(plan, Bundles(tmp_path, found), [].append))
+    places = [(m.axes["backend"], m.axes["system"], m.axes["layers"]) for m in measured if m.group == "latency"]
+    given = [(OURS, 2), (deep, 0), (deep, 1), (deep, 2)]
+    assert places == [*(("onnx", *depth) for depth in given), ("numpy", OURS, 2), ("numpy", deep, 2)]
+    assert {task.folder for task in tasks if task.settings["layers"] == 2} == {str(mini_bundle), str(deep_bundle)}
+    assert [(m.axes["system"], m.axes["layers"]) for m in measured if m.group == "size"] == given
+
+
+def test_bundles_have_names_of_their_own(tmp_path: Path) -> None:
+    one, two, ours = (tmp_path / name for name in ("one/mine", "two/mine", "two/xsent"))
+    assert named([one, two]) == {OURS: one, "mine": two}
+    assert named([one, two, one, ours]) == {OURS: one, str(two): two, str(one): one, str(ours): ours}
 
 
 def test_the_size_of_a_depth_is_that_of_its_export(deep_bundle: Path, deep_checkpoint: Path, tmp_path: Path) -> None:
@@ -164,12 +181,12 @@ def test_a_bundle_that_cannot_be_made_is_a_line(
     replace_turns(monkeypatch, [TURN] * 9)
     failures: list[str] = []
     families = [Family("int8", "openvino"), Family("float32", "onnx", deepest=True), Family("int8", "onnx", turns=1)]
-    bundles = Bundles(tmp_path, {(depth, "int8"): Bundle.open(deep_bundle, depth) for depth in (1, 2)})
+    bundles = Bundles(tmp_path, {Kind(OURS, depth, "int8"): Bundle.open(deep_bundle, depth) for depth in (1, 2)})
     found = list(measure_plan(RunPlan(families), bundles, failures.append))
     groups = ["size", "size", "latency", "process", "latency", "process"]
     assert [(m.group, m.axes["layers"]) for m in found] == [*zip(groups, (1, 2, 1, 1, 2, 2), strict=True)]
     assert failures[0] == "int8, openvino: openvino is missing"  # once, not for every depth
-    assert failures[1].startswith("2 layers, float32, onnx, threads 1: ") and "No space left" in failures[1]
+    assert failures[1].startswith("xsent, 2 layers, float32, onnx, threads 1: ") and "No space left" in failures[1]
     assert len(failures) == 2
 
 
@@ -223,7 +240,6 @@ def test_the_command_measures_and_prints_the_path_of_the_report(
     plan = RunPlan([Family("int8", "onnx", turns=1)], lengths=(8,), seconds=0.01, turns=1, sentences=20)
     out = tmp_path / "new" / "report"
     command = ["--quick", "--no-peers", "--out", str(out), "--work", str(tmp_path / "w")]
-    monkeypatch.setattr(bundles_module, "builtin_path", lambda: mini_bundle)
     monkeypatch.setattr(run_module, "builtin_path", lambda: mini_bundle)
     monkeypatch.setattr(run_module, "plan_of_run", lambda quick: plan)
     result = CliRunner().invoke(app, command)
@@ -232,7 +248,7 @@ def test_the_command_measures_and_prints_the_path_of_the_report(
     results = Results.read(out / "results.json")
     assert [m.group for m in results.measurements] == ["size", "latency", "process", "systems"]
     assert {m.axes["layers"] for m in results.measurements} == {2} and not results.failures
-    assert any(note.startswith("2 layers in int8: mini") for note in results.notes)
+    assert any(note.startswith("xsent, 2 layers in int8: mini") for note in results.notes)
     again = CliRunner().invoke(app, command)
     assert again.exit_code == 1 and "already exists; choose another --out, or replace it with --force" in again.stderr
 

@@ -2,15 +2,15 @@
 
 import errno
 import json
+import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
-import onnxruntime
 import pytest
-import sentencepiece
 from bench_toy import write_toy_tests
 from commands import assert_refused, file_names
 from safetensors import SafetensorError
@@ -24,6 +24,7 @@ from xsent_export.batch_graph import BatchGraph
 from xsent_export.export import export
 from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent_train.model import Encoder
 
 TEXTS = ["Anna, Boris, Clara and David.", "Greta"]
 
@@ -109,7 +110,8 @@ def test_ctrl_c_leaves_nothing_behind(checkpoint: Checkpoint, tmp_path: Path) ->
 def test_the_command_prints_its_measurements_or_fails_in_one_line(mini_checkpoint: Path, tmp_path: Path) -> None:
     arguments = [mini_checkpoint, tmp_path / "out", "--int8", "--name", "small", "--tolerance", 5]
     code, out, err = export_command(*arguments)
-    assert code == 0 and "P@1 bundle" in out and "P@1 of 9 pairs moves in steps of 5.56" in err
+    assert code == 0 and f"{tmp_path / 'out'}: int8, 2 layers, 32 numbers, 0.4 MB, fingerprint " in out
+    assert "P@1 bundle" in out and "P@1 of 9 pairs moves in steps of 5.56" in err
     assert "`xsent-export CHECKPOINT OUT --int8 --tolerance 5.0`" in card_of(tmp_path / "out")
     _, out, _ = export_command(*arguments, "--force", "--json")
     assert set(json.loads(out)["parity"]["languages"]) == {"de", "fr"}
@@ -129,15 +131,27 @@ def test_plain_onnxruntime_reads_the_onnx_folder(mini_checkpoint: Path, mini_bun
     assert (printed["path"], printed["bytes"]) == (str(out), sum(path.stat().st_size for path in out.iterdir()))
     assert printed["parity"]["languages"]["fr"]["cosine_mean"] > 0.995
     assert file_names(out) == {"README.md", "model.onnx", "sentencepiece.model"}
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(out / "sentencepiece.model"))
-    session = onnxruntime.InferenceSession(out / "model.onnx", providers=["CPUExecutionProvider"])
-    ids = np.array(processor.encode(TEXTS[:1], add_bos=True, add_eos=True), np.int64)
-    (vectors,) = session.run(["sentence_embedding"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})
-    trained = CheckpointEncoder(load_checkpoint(mini_checkpoint)).encode(TEXTS[:1])
-    np.testing.assert_allclose(vectors / np.linalg.norm(vectors), trained, atol=1e-5)
+    assert (printed["precision"], printed["layers"], printed["dim"]) == ("float32", 2, 32)
     assert card_of(out).startswith('---\nlanguage: ["en", "fr", "de"]\n') and "--format onnx" in card_of(out)
     assert export_command(mini_bundle, tmp_path / "unmeasured", "--format", "onnx")[0] == 0  # it has no pairs
     assert "## Parity" in card_of(out) and "## Parity" not in card_of(tmp_path / "unmeasured")
+
+
+@pytest.mark.parametrize("layers", [0, 2])
+@pytest.mark.parametrize("text", ["The cat sleeps.", "Anna " * 99])  # the second is longer than the encoder reads
+@pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
+def test_the_code_on_the_card_of_an_onnx_folder_gives_our_vectors(
+    layers: int, text: str, make_encoder: Callable[..., Encoder], mini_checkpoint: Path, tmp_path: Path
+) -> None:
+    checkpoint = load_checkpoint(mini_checkpoint)
+    shape = {"vocab_size": checkpoint.config.vocab_size, "num_layers": layers, "out_scale": 0.05}
+    checkpoint = checkpoint.with_encoder(make_encoder(**shape))
+    export(checkpoint, tmp_path / "out", ExportOptions("onnx", "float32"))
+    [code] = re.findall("```python\n(.*?)```", card_of(tmp_path / "out"), re.DOTALL)
+    assert len([line for line in code.splitlines() if line]) == 6
+    found: dict[str, np.ndarray] = {}
+    exec(code.replace(f"path/to/{checkpoint.name}", str(tmp_path / "out")).replace("The cat sleeps.", text), found)
+    np.testing.assert_allclose(found["vectors"], CheckpointEncoder(checkpoint).encode([text]), atol=1e-5)
 
 
 @pytest.mark.parametrize(

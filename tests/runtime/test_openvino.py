@@ -161,10 +161,17 @@ def test_what_is_missing_is_named(
 
     raises(DataError, "no sentences to calibrate int8 on; add some in en, fr, de", write, "int8")
     monkeypatch.setitem(sys.modules, "nncf", None)
-    raises(MissingExtraError, r"nncf is not installed; run pip install .\.\[export\].", write, "int8", SENTENCES)
+    raises(
+        MissingExtraError, r"nncf is not installed; run pip install .\.\[openvino-export\].", write, "int8", SENTENCES
+    )
     with monkeypatch.context() as context:
         context.setattr("xsent_export.openvino.open_core", object)  # of another version
-        raises(MissingExtraError, r"cannot write this encoder .*; run pip install -U .\.\[export\].", write, "float32")
+        raises(
+            MissingExtraError,
+            r"cannot write this encoder .*; run pip install -U .\.\[openvino-export\].",
+            write,
+            "float32",
+        )
     assert not list(tmp_path.iterdir())
     (tmp_path / "model.xml").mkdir()
     with pytest.raises(OSError, match="openvino cannot write it") as caught:
