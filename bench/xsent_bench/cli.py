@@ -90,7 +90,7 @@ def peers(
     typer.echo(measure_steps(results, steps, out).read_text())
 
 
-@app.command(epilog="Example: xsent-bench tables docs/results/bench README.md docs/choosing.md")
+@app.command(epilog="Example: xsent-bench tables docs/results/bench README.md docs/explanation/choosing.md")
 @require_extra("bench")
 def tables(
     report: Annotated[Path, typer.Argument(help="Folder of a report.")],

@@ -48,7 +48,7 @@ NOT_RUN_PYTHON = {
     "spark.read": "needs a cluster",
 }
 # Pages that use large libraries of other people.
-OF_OTHERS = ("docs/cluster.md", "docs/integrations.md", "docs/scaling.md")
+OF_OTHERS = ("docs/guides/cluster.md", "docs/guides/integrations.md", "docs/guides/scale.md")
 # Files that the pages expect; the folder is the reader's home too.
 FILES = {
     "news.en": "".join(f"{' '.join(sentences('en')[row : row + 4])}\n" for row in range(0, 32, 4)),
@@ -168,7 +168,7 @@ def test_every_exception_is_needed() -> None:
 def test_the_function_for_spark_gives_the_vectors_of_the_local_path() -> None:
     """Spark passes record batches of a partition to it and takes record batches."""
     pa = pytest.importorskip("pyarrow")
-    [code] = [block.text for block in blocks("docs/scaling.md", "python") if block.text.startswith("def ")]
+    [code] = [block.text for block in blocks("docs/guides/scale.md", "python") if block.text.startswith("def ")]
     names: dict[str, Any] = {}
     exec(code, names)
     texts = ["The cat sleeps.", None, "", "Le chat dort.", "Die Katze schläft."]
@@ -191,7 +191,9 @@ def test_the_site_has_every_page_and_name_and_loads_nothing_from_elsewhere(tmp_p
     assert (done.returncode, done.stderr) == (0, "")
     made = {page.relative_to(tmp_path / "html"): page.read_text() for page in (tmp_path / "html").rglob("*.html")}
     assert {Path(page).with_suffix(".html") for page in PAGES} <= made.keys()
-    for text in made.values():
+    for page, text in made.items():
+        for target in re.findall(r'http-equiv="refresh" content="0; url=(.+?)"', text):  # an old address
+            assert page.parent / target in made, page
         assert not re.search(r'<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//', text)
-    reference = made[Path("docs/reference.html")]
+    reference = made[Path("docs/reference/python.html")]
     assert [name for name in xsent.__all__ if f'id="xsent.{name}"' not in reference] == ["__version__"]

@@ -97,6 +97,6 @@ def test_every_setting_of_a_recipe_is_one() -> None:
 
 
 def test_every_name_on_the_page_of_the_architecture_is_one() -> None:
-    for block in blocks("docs/architecture.md", "inline"):
+    for block in blocks("docs/contributing/architecture.md", "inline"):
         if re.fullmatch(r"xsent\w*(\.\w+)+", block.text):
             resolve_name(block.text)
