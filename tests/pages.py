@@ -44,8 +44,8 @@ class Block(NamedTuple):
 
 
 _TOLERANCE = 0.02  # of a number with decimals, or two of its last digit: CPUs round differently
-_MARKS = re.compile(r"(?P<lines>^…\n)|(?P<any>…)|(?P<number>\d+\.\d+)|(?P<end> *\n)|(?P<space> +)", re.MULTILINE)
-_PATTERNS = {"lines": r"(?:.*\n)*?", "any": ".*", "number": r"(\d+\.\d+)", "end": r" *\n", "space": " +"}
+_MARKS = re.compile(r"(?P<lines>^…\n)|(?P<any>…)|(?P<number>\d+\.\d+)|(?P<end>\s*\n)|(?P<space> +)", re.MULTILINE)
+_PATTERNS = {"lines": r"(?:.*\n)*?", "any": ".*", "number": r"(\d+\.\d+)", "end": r"\s*\n", "space": " +"}
 
 
 def is_shown(shown: str, printed: str) -> bool:

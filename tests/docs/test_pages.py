@@ -54,13 +54,13 @@ NOT_RUN_PYTHON = {
 OF_OTHERS = ("docs/guides/cluster.md", "docs/guides/integrations.md", "docs/guides/scale.md")
 # Files that the pages expect; the folder is the reader's home too.
 FILES = {
-    "news.en": "".join(f"{' '.join(sentences('en')[row : row + 4])}\n" for row in range(0, 32, 4)),
-    "news.fr": "".join(f"{' '.join(sentences('fr')[row : row + 4])}\n" for row in range(0, 32, 4)),
     "sentences.txt": "".join(f"{sentence}\n" for sentence in sentences("en")),
-    "notes.txt": "The meeting is on Friday.\nThe cat needs food.\n",
-    "train.tsv": "city\tThe station is closed.\ncity\tThe bus is late.\npets\tCats sleep.\npets\tDogs bark.\n",
+    "notes.txt": "The meeting is on Friday.\nDas Treffen ist am Freitag.\nLe chat a faim.\n",
+    "train.tsv": "weather\tIt rains all day.\nweather\tTomorrow is sunny.\n"
+    "money\tTaxes rise again.\nmoney\tThe bank lowers its rates.\n",
     "notes/trip.md": "The train is at nine. Bring the tickets.\n",
     "xsent-env/bin/activate": "",
+    "bench/tickets.tsv": (ROOT / "bench/tickets.tsv").read_text(encoding="utf-8"),
 }
 REFUSED = 99  # exit code of a script that opened a connection to another machine
 OFFLINE = f"""
@@ -89,12 +89,18 @@ unless_excepted() {
 
 serve() {  # in the background, in place of the one before
     [ -z "$server" ] || { kill "$server"; wait "$server" || true; }
-    command xsent serve --port PORT "$@" &
+    command xsent serve --port PORT "$@" > server.log 2>&1 &
     server=$!
-    until command curl --silent --output health http://127.0.0.1:PORT/health; do kill -0 "$server"; sleep 0.1; done
+    until command curl --silent --output health http://127.0.0.1:PORT/health; do
+        kill -0 "$server" || { cat server.log; return 1; }
+        sleep 0.1
+    done
+    cat server.log
 }
 
-curl() { command curl --silent --show-error --fail-with-body "$@"; }
+curl() {  # with an end of the last line
+    command curl --silent --show-error --fail-with-body "$@" && echo
+}
 """
 # Runs files of Python; what each prints goes into a file beside it.
 RUN = """
