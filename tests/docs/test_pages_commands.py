@@ -57,7 +57,7 @@ def understand(command: Any, name: str, arguments: Sequence[str]) -> None:  # no
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_is_one(page: str) -> None:
     for block in (block for block in blocks(page) if block.kind != "python"):
-        for name, *arguments in commands(block.text):
+        for name, *arguments in commands(block.code):
             told = f"{block.place}: {shlex.join([name, *arguments])}"
             try:
                 understand(PROGRAMS[name], name, arguments)
@@ -68,7 +68,7 @@ def test_every_command_is_one(page: str) -> None:
                 half = kind in ("MissingParameter", "BadOptionUsage") or any(map(str.isupper, arguments))
                 half &= block.kind == "inline" and kind != "NoSuchOption"
                 assert half or page == GONE, f"{told}: {error}"
-        for module in re.findall(r"python -m (xsent[\w.]*)", block.text):
+        for module in re.findall(r"python -m (xsent[\w.]*)", block.code):
             assert find_spec(module), f"{block.place}: no {module}"
 
 
