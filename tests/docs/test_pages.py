@@ -51,11 +51,14 @@ NOT_RUN_PYTHON = {
     "spark.read": "needs a cluster",
 }
 # Pages that use large libraries of other people.
-OF_OTHERS = ("docs/guides/cluster.md", "docs/guides/integrations.md", "docs/guides/scale.md")
+OF_OTHERS = tuple(
+    f"docs/{page}.md" for page in ("guides/cluster", "guides/integrations", "guides/scale", "tutorials/your-own-data")
+)
 # Files that the pages expect; the folder is the reader's home too.
 FILES = {
     "news.en": "".join(f"{' '.join(sentences('en')[row : row + 4])}\n" for row in range(0, 32, 4)),
     "news.fr": "".join(f"{' '.join(sentences('fr')[row : row + 4])}\n" for row in range(0, 32, 4)),
+    "tickets.tsv": (ROOT / "bench/tickets.tsv").read_text(encoding="utf-8"),
     "sentences.txt": "".join(f"{sentence}\n" for sentence in sentences("en")),
     "notes.txt": "The meeting is on Friday.\nThe cat needs food.\n",
     "train.tsv": "city\tThe station is closed.\ncity\tThe bus is late.\npets\tCats sleep.\npets\tDogs bark.\n",
