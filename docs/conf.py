@@ -11,7 +11,7 @@ import xsent
 
 project = "xsent"
 version = release = xsent.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_reredirects"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "sphinx_reredirects"]
 html_theme = "furo"
 html_title = project
 

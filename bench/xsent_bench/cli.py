@@ -12,11 +12,12 @@ from typing import Annotated
 import typer
 
 from xsent.bundle import builtin_path
-from xsent.cli.options import BundleArgument, Program, split_names
+from xsent.cli.options import CONTEXT, BundleArgument, Program, split_names
 from xsent.errors import DataError, require_extra
 
 app = typer.Typer(
     cls=Program,
+    context_settings=CONTEXT,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

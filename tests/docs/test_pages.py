@@ -51,9 +51,12 @@ NOT_RUN_PYTHON = {
     "spark.read": "needs a cluster",
 }
 # Pages that use large libraries of other people.
-OF_OTHERS = ("docs/guides/cluster.md", "docs/guides/integrations.md", "docs/guides/scale.md")
+OF_OTHERS = tuple(
+    f"docs/{page}.md" for page in ("guides/cluster", "guides/integrations", "guides/scale", "tutorials/your-own-data")
+)
 # Files that the pages expect; the folder is the reader's home too.
 FILES = {
+    "tickets.tsv": (ROOT / "bench/tickets.tsv").read_text(encoding="utf-8"),
     "sentences.txt": "".join(f"{sentence}\n" for sentence in sentences("en")),
     "notes.txt": "The meeting is on Friday.\nDas Treffen ist am Freitag.\nLe chat a faim.\n",
     "train.tsv": "weather\tIt rains all day.\nweather\tTomorrow is sunny.\n"
@@ -256,3 +259,6 @@ def test_the_site_has_every_page_and_name_and_loads_nothing_from_elsewhere(tmp_p
         assert not re.search(r'<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//', text)
     reference = made[Path("docs/reference/python.html")]
     assert [name for name in xsent.__all__ if f'id="xsent.{name}"' not in reference] == ["__version__"]
+    for module in (ROOT / "apps" / "xsent_apps").glob("*.py"):
+        for name in re.findall(r"^class ([A-Z]\w+)", module.read_text(encoding="utf-8"), re.MULTILINE):
+            assert f'id="xsent_apps.{module.stem}.{name}"' in reference

@@ -81,7 +81,7 @@ def options(command: Any) -> Iterator[str]:  # noqa: ANN401
 
 
 def test_every_option_within_the_text_is_one() -> None:
-    known = {*chain.from_iterable(map(options, PROGRAMS.values())), "--help", *NOT_OURS}
+    known = {*chain.from_iterable(map(options, PROGRAMS.values())), "--help", "-h", *NOT_OURS}
     texts = (block for page in PAGES if page != GONE for block in blocks(page, "inline"))
     found = {(block.place, option) for block in texts for option in re.findall(r"^(--?\w[\w-]*)", block.text)}
     assert {(place, option) for place, option in found if option not in known} == set()
