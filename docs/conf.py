@@ -11,14 +11,42 @@ import xsent
 
 project = "xsent"
 version = release = xsent.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "sphinx_reredirects"]
 html_theme = "furo"
 html_title = project
-html_extra_path = ["index.html"]  # redirects to the first page, which is in a folder
 
 root_doc = "docs/index"
 include_patterns = ["*.md", "**/*.md"]
 exclude_patterns = [".*", "bench/notes/folder", "build", "data", "node_modules", "runs", "site"]
+
+# Addresses that pages had before, relative to the page itself.
+redirects = {"index": "docs/index.html"} | {
+    f"docs/{old}": f"{new}.html"
+    for old, new in {
+        "start": "tutorials/five-minutes",
+        **{
+            name: f"guides/{name}"
+            for name in (
+                *("all-minilm", "classify", "cluster", "container", "documents", "encode", "integrations", "notes"),
+                *("phones", "raspberry-pi", "search", "serve", "tables", "train"),
+            )
+        },
+        "gguf": "guides/llama-cpp",
+        "language": "guides/add-a-language",
+        "mcp": "guides/assistant",
+        "migration": "guides/migrate",
+        "mine": "guides/translations-and-duplicates",
+        "scaling": "guides/scale",
+        "web": "guides/browser",
+        "choosing": "explanation/choosing",
+        "method": "explanation/method",
+        "licences": "reference/licences",
+        "reference": "reference/python",
+        "testsets": "reference/test-sets",
+        "architecture": "contributing/architecture",
+        "findings": "contributing/findings",
+    }.items()
+}
 
 myst_heading_anchors = 3  # links name headings as the forges do
 default_role = "code"  # docstrings mark code as the pages do

@@ -1,5 +1,6 @@
 """The pages, the code on them, and their tables."""
 
+import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -27,6 +28,44 @@ class Block(NamedTuple):
     def name(self) -> str:
         """One that a file can have."""
         return f"line-{self.place.rpartition(':')[2]}"
+
+    @property
+    def steps(self) -> list[tuple[str, str]]:
+        """Commands, and what the page shows of their output: of a `console`, lines after "$ " and "> " are commands."""
+        if self.kind != "console":
+            return [(self.text, "")]
+        found = re.findall(r"^\$ (.*\n(?:> .*\n)*)((?:(?!\$ ).*\n)*)", self.text, re.MULTILINE)
+        return [(command.replace("\n> ", "\n"), output) for command, output in found]
+
+    @property
+    def code(self) -> str:
+        """Its commands, without what they print."""
+        return "".join(command for command, _ in self.steps)
+
+
+_TOLERANCE = 0.02  # of a number with decimals, or two of its last digit: CPUs round differently
+_MARKS = re.compile(r"(?P<lines>^…\n)|(?P<any>…)|(?P<number>\d+\.\d+)|(?P<end>\s*\n)|(?P<space> +)", re.MULTILINE)
+_PATTERNS = {"lines": r"(?:.*\n)*?", "any": ".*", "number": r"(\d+\.\d+)", "end": r"\s*\n", "space": " +"}
+
+
+def is_shown(shown: str, printed: str) -> bool:
+    """Whether a page shows what is printed.
+
+    "…" stands for any text within a line, or for any lines. Numbers with decimals may differ a little, all others
+    not: they count something. Several spaces are compared as one.
+    """
+    pattern, end = "", 0
+    for mark in _MARKS.finditer(shown):
+        pattern += re.escape(shown[end : mark.start()]) + _PATTERNS[mark.lastgroup or ""]
+        end = mark.end()
+    found = re.fullmatch(pattern + re.escape(shown[end:]), printed)
+    numbers = [mark["number"] for mark in _MARKS.finditer(shown) if mark["number"]]
+    return found is not None and all(map(_near, numbers, found.groups()))
+
+
+def _near(shown: str, printed: str) -> bool:
+    last = 10.0 ** -len(shown.partition(".")[2])
+    return abs(float(printed) - float(shown)) <= max(2.001 * last, _TOLERANCE * float(shown))
 
 
 def blocks(page: str, *kinds: str) -> Iterator[Block]:

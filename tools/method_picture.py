@@ -1,4 +1,4 @@
-"""Draws docs/images/stages.svg for docs/method.md from the figures of the stages of xsent-10, in float32.
+"""Draws docs/images/stages.svg for docs/explanation/method.md from the figures of the stages of xsent-10, in float32.
 
     python tools/method_picture.py
 

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/web.md: a search in light mode, the map in dark mode, sorting on a phone.
+"""Takes the pictures of docs/guides/browser.md: a search in light mode, the map in dark mode, sorting on a phone.
 
     python tools/page_pictures.py
 

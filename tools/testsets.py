@@ -1,4 +1,4 @@
-"""Arrange downloaded test sets as `xsent evaluate` and `xsent-bench --eval` read them: docs/testsets.md.
+"""Arrange downloaded test sets as `xsent evaluate` and `xsent-bench --eval` read them: docs/reference/test-sets.md.
 
     python tools/testsets.py DOWNLOADS DATA/eval
 

@@ -1,4 +1,4 @@
-"""How often a search in a folder of notes finds the passage that answers a question: docs/findings.md.
+"""How often a search in a folder of notes finds the passage that answers a question: docs/contributing/findings.md.
 
 xsent notes bench/notes/folder --index notes.index
 python bench/experiments/notes.py notes.index bench/notes/questions.tsv

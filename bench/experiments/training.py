@@ -1,4 +1,4 @@
-"""The cost of a training step by layers, on a synthetic corpus; results: docs/findings.md.
+"""The cost of a training step by layers, on a synthetic corpus; results: docs/contributing/findings.md.
 
 Each training runs in its own process: python training.py --child SPEC
 """

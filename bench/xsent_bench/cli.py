@@ -12,11 +12,12 @@ from typing import Annotated
 import typer
 
 from xsent.bundle import builtin_path
-from xsent.cli.options import BundleArgument, Program, split_names
+from xsent.cli.options import CONTEXT, BundleArgument, Program, split_names
 from xsent.errors import DataError, require_extra
 
 app = typer.Typer(
     cls=Program,
+    context_settings=CONTEXT,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -90,7 +91,7 @@ def peers(
     typer.echo(measure_steps(results, steps, out).read_text())
 
 
-@app.command(epilog="Example: xsent-bench tables docs/results/bench README.md docs/choosing.md")
+@app.command(epilog="Example: xsent-bench tables docs/results/bench README.md docs/explanation/choosing.md")
 @require_extra("bench")
 def tables(
     report: Annotated[Path, typer.Argument(help="Folder of a report.")],

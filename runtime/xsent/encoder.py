@@ -72,7 +72,7 @@ _FOREIGN = 0.1
 _FEW = 4  # sentences; among more, one that looks foreign is a list of names
 TOKENS_TOGETHER = 256  # most tokens that run together; with more, their states no longer stay in the processor's cache
 # Most tokens per window of a text that is too long. Layers are trained on short text, and vectors of longer windows
-# are worse (docs/findings.md).
+# are worse (docs/contributing/findings.md).
 WINDOW = 128
 
 

@@ -17,7 +17,7 @@ from xsent.words import word_keys
 _ACCENTED = re.compile("(?=.*[ß-\u024f])[a-zß-\u024f]+")
 _FREQUENT, _RARE = -8.0, -12.0  # natural log-probabilities of words found nearly everywhere, and of rare words
 
-# Languages whose text `expected_tokens` was measured on (docs/choosing.md).
+# Languages whose text `expected_tokens` was measured on (docs/explanation/choosing.md).
 MEASURED = frozenset(("en", "fr", "de", "es", "it", "pt", "nl", "ru", "ja"))
 _ENOUGH = 20  # characters; a shorter text may be a name
 _EXCESS = 1.5  # tokens beyond those expected, per square root of the characters

@@ -1,4 +1,4 @@
-"""The classes for other people's tools; docs/integrations.md, which is run too, uses each from end to end."""
+"""The classes for other people's tools; docs/guides/integrations.md, which is run too, uses each from end to end."""
 
 import asyncio
 import io

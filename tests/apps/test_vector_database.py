@@ -1,4 +1,4 @@
-"""The example of a vector database; docs/scaling.md, which is run too, asks it from end to end."""
+"""The example of a vector database; docs/guides/scale.md, which is run too, asks it from end to end."""
 
 from pathlib import Path
 

@@ -17,7 +17,7 @@ from xsent_bench.results import Measurement, Results
 
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "docs/results/bench"
-PAGES = ("README.md", "docs/choosing.md")
+PAGES = ("README.md", "docs/explanation/choosing.md")
 PLACE = "# Page\n\n<!-- table {} -->\n\nold\n\n<!-- end -->\n\nText.\n"
 PLOTS = {"latency-by-layers", "memory-by-layers", "throughput-by-length", "quality-by-milliseconds"}
 

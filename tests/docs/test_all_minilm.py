@@ -1,4 +1,4 @@
-"""The code on docs/all-minilm.md asks an index of each tool; xsent's own vectors in that space stand for the index.
+"""The code on docs/guides/all-minilm.md asks an index of each tool: xsent's own vectors in that space.
 
 txtai is no dependency of ours; its code was tried by hand.
 """
@@ -22,9 +22,8 @@ from xsent import SentenceEncoder
 
 pytestmark = pytest.mark.slow
 TEXTS = ["The cat needs food.", "The meeting is on Friday.", "Pay the rent before the first."]
-CODE = {
-    re.findall(r"^(?:import|from) (\w+)", block.text)[0]: block.text for block in blocks("docs/all-minilm.md", "python")
-}
+PAGE = "docs/guides/all-minilm.md"
+CODE = {re.findall(r"^(?:import|from) (\w+)", block.text)[0]: block.text for block in blocks(PAGE, "python")}
 
 Vectors = NDArray[np.float32]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT, table
 
-LICENCES = "docs/licences.md"
+LICENCES = "docs/reference/licences.md"
 
 
 def build(source: Path, *kinds: str) -> Path:
@@ -61,7 +61,7 @@ def test_every_file_of_the_wheel_has_its_licence(source: Path) -> None:
     assert expression is not None and f"`{expression[1]}`" in (ROOT / LICENCES).read_text(encoding="utf-8")
     licences = {name.partition("/licenses/")[2] for name in names} - {""}
     vendor = "apps/xsent_apps/web/static/vendor"
-    assert licences == {"LICENSE", "docs/licences.md", f"{vendor}/LICENSE.txt", f"{vendor}/ThirdPartyNotices.txt"}
+    assert licences == {"LICENSE", LICENCES, f"{vendor}/LICENSE.txt", f"{vendor}/ThirdPartyNotices.txt"}
 
 
 def test_every_dependency_has_its_licence() -> None:

@@ -1,7 +1,8 @@
 """Every page can be followed from top to bottom, in one shell and one new folder, offline.
 
-Blocks of shell run as they are. Each block of Python prints what the comments behind `print` say; those that follow
-each other run in one process, as modules that know nothing of each other.
+Blocks of shell run as they are, in a terminal; those of `console` print what they show. Each block of Python prints
+what the comments behind `print` say; those that follow each other run in one process, as modules that know nothing of
+each other.
 The tables below name what does not run, with the reason; `test_pages_commands.py` parses those commands.
 """
 
@@ -11,6 +12,8 @@ import shlex
 import socket
 import subprocess
 import sys
+from contextlib import suppress
+from difflib import ndiff
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ import numpy as np
 import pytest
 from commands import write_files, write_lines
 from conftest import sentences
-from pages import PAGES, ROOT, Block, blocks
+from pages import PAGES, ROOT, Block, blocks, is_shown
 
 import xsent
 from xsent.bundle import Bundle, builtin_path
@@ -48,16 +51,19 @@ NOT_RUN_PYTHON = {
     "spark.read": "needs a cluster",
 }
 # Pages that use large libraries of other people.
-OF_OTHERS = ("docs/cluster.md", "docs/integrations.md", "docs/scaling.md")
+OF_OTHERS = tuple(
+    f"docs/{page}.md" for page in ("guides/cluster", "guides/integrations", "guides/scale", "tutorials/your-own-data")
+)
 # Files that the pages expect; the folder is the reader's home too.
 FILES = {
-    "news.en": "".join(f"{' '.join(sentences('en')[row : row + 4])}\n" for row in range(0, 32, 4)),
-    "news.fr": "".join(f"{' '.join(sentences('fr')[row : row + 4])}\n" for row in range(0, 32, 4)),
+    "tickets.tsv": (ROOT / "bench/tickets.tsv").read_text(encoding="utf-8"),
     "sentences.txt": "".join(f"{sentence}\n" for sentence in sentences("en")),
-    "notes.txt": "The meeting is on Friday.\nThe cat needs food.\n",
-    "train.tsv": "city\tThe station is closed.\ncity\tThe bus is late.\npets\tCats sleep.\npets\tDogs bark.\n",
+    "notes.txt": "The meeting is on Friday.\nDas Treffen ist am Freitag.\nLe chat a faim.\n",
+    "train.tsv": "weather\tIt rains all day.\nweather\tTomorrow is sunny.\n"
+    "money\tTaxes rise again.\nmoney\tThe bank lowers its rates.\n",
     "notes/trip.md": "The train is at nine. Bring the tickets.\n",
     "xsent-env/bin/activate": "",
+    "bench/tickets.tsv": (ROOT / "bench/tickets.tsv").read_text(encoding="utf-8"),
 }
 REFUSED = 99  # exit code of a script that opened a connection to another machine
 OFFLINE = f"""
@@ -86,12 +92,18 @@ unless_excepted() {
 
 serve() {  # in the background, in place of the one before
     [ -z "$server" ] || { kill "$server"; wait "$server" || true; }
-    command xsent serve --port PORT "$@" &
+    command xsent serve --port PORT "$@" > server.log 2>&1 &
     server=$!
-    until command curl --silent --output health http://127.0.0.1:PORT/health; do kill -0 "$server"; sleep 0.1; done
+    until command curl --silent --output health http://127.0.0.1:PORT/health; do
+        kill -0 "$server" || { cat server.log; return 1; }
+        sleep 0.1
+    done
+    cat server.log
 }
 
-curl() { command curl --silent --show-error --fail-with-body "$@"; }
+curl() {  # with an end of the last line
+    command curl --silent --show-error --fail-with-body "$@" && echo
+}
 """
 # Runs files of Python; what each prints goes into a file beside it.
 RUN = """
@@ -104,6 +116,10 @@ for name in sys.argv[1:]:
     with Path(name).with_suffix(".out").open("w", encoding="utf-8") as out, redirect_stdout(out):
         run_path(name, run_name="__main__")
 """
+# In what a script prints, a line before and one after the output of a command of a `console`.
+BEFORE, AFTER = "\x1e", "\x1f"
+# What a terminal does not show, or only for a moment: a bar of progress, bold text.
+HIDDEN = re.compile(r"\r\x1b\[K.*\n?|\x1b\[\d*m|\r(?=\n)")
 # Options of the server in a container, whose secrets are in a folder beside it.
 COMPOSED = re.search(r"command: \[serve, --host, 0\.0\.0\.0, (.+)\]", (ROOT / "compose.yaml").read_text())
 SAYS = re.compile(r"^\s*print\(.*\)  # (.+)$", re.MULTILINE)
@@ -120,15 +136,34 @@ def script(page: str, port: str) -> list[str]:
     composed = COMPOSED[1].replace(",", "").replace("/run/", "")
     lines = [FOLLOW.replace("EXCEPTED", exceptions).replace("COMPOSED", composed).replace("PORT", port)]
     lines += [f'{name}() {{ unless_excepted {name} "$@"; }}' for name in {command.split()[0] for command in NOT_RUN}]
-    run = (block for block in blocks(page, "sh", "python") if not only_read(block))
+    run = (block for block in blocks(page, "sh", "console", "python") if not only_read(block))
     for kind, group in groupby(run, lambda block: block.kind):
         found = list(group)
         lines.append(f"echo '--- {' '.join(block.place for block in found)}' >&2")
         if kind == "python":
             lines.append(shlex.join([sys.executable, "run.py", *(f"{block.name}.py" for block in found)]))
-        else:  # one command a line, since bash goes on after one that fails before &&
-            lines += [block.text.replace(":8000", f":{port}").replace(" && ", "\n") for block in found]
+            continue
+        for command, shown in (step for block in found for step in block.steps):
+            # One command a line, since bash goes on after one that fails before &&.
+            line = command.replace(":8000", f":{port}").replace(" && ", "\n").removesuffix("\n")
+            line = f"{line} || true" if shown.startswith("Error: ") else line
+            lines += [f"echo {BEFORE}", line, f"echo {AFTER}"] if kind == "console" else [line]
     return lines
+
+
+def run_in_terminal(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    """The exit code of a command, and what its terminal shows in the end."""
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        printed = bytearray()
+        with suppress(OSError):  # where nobody is left who could write, Linux reports an error
+            while some := os.read(ours, 1 << 16):
+                printed += some
+        os.close(ours)
+    return process.returncode, HIDDEN.sub("", printed.decode())
 
 
 @pytest.mark.parametrize(
@@ -136,7 +171,7 @@ def script(page: str, port: str) -> list[str]:
     [
         pytest.param(page, marks=[pytest.mark.slow] if page in OF_OTHERS else [])
         for page in PAGES
-        if any(blocks(page, "sh", "python"))
+        if any(blocks(page, "sh", "console", "python"))
     ],
 )
 def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
@@ -153,22 +188,49 @@ def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
     paths["MPLCONFIGDIR"] = str(Path.home() / ".cache/matplotlib")  # a list of all fonts, which takes seconds to make
     environment |= {**paths, "PYTHONPATH": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
     command = ["bash", str(write_lines(tmp_path / "follow.sh", script(page, port)))]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True)
-    assert done.returncode == 0, "opened a connection" if done.returncode == REFUSED else done.stderr.decode()[-3000:]
+    exit_code, printed = run_in_terminal(command, tmp_path, environment)
+    assert exit_code == 0, "opened a connection" if exit_code == REFUSED else printed[-3000:]
+    outputs = re.findall(rf"{BEFORE}\n(.*?){AFTER}\n", printed.replace(f":{port}", ":8000"), re.DOTALL)
+    steps = [(block.place, *step) for block in blocks(page, "console") for step in block.steps]
+    for (place, command, shown), output in zip(steps, outputs, strict=True):
+        difference = "".join(ndiff(shown.splitlines(True), output.splitlines(True)))
+        assert is_shown(shown, output), f"{place}: {command}{difference}"
     for block in scripts:
         expected = [line for says in SAYS.findall(block.text) for line in says.split(" / ")]
-        assert (tmp_path / f"{block.name}.out").read_text(encoding="utf-8").splitlines() == expected, block.place
+        printed = (tmp_path / f"{block.name}.out").read_text(encoding="utf-8")
+        assert is_shown("".join(f"{line}\n" for line in expected), printed), f"{block.place}: {printed}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "expected"),
+    [
+        ("0.55  trip.md:3\n", "0.56 trip.md:3\n", True),
+        ("0.7703\n", "0.7832\n", True),
+        ("0.7703\n", "0.7903\n", False),
+        ("0.05\n", "0.07\n", True),
+        ("0.05\n", "-0.05\n", False),
+        ("1,000 texts\n", "1,001 texts\n", False),
+        ("one, … three\n", "one, two, three\n", True),
+        ("one …\n", "one\ntwo\n", False),
+        ("one\n…\nfour\n", "one\ntwo\nthree\nfour\n", True),
+        ("one\n…\nfour\n", "one\ntwo\nthree\n", False),
+        ("one\n", "one\ntwo\n", False),
+        ("", "Warning: one\n", False),
+    ],
+)
+def test_a_page_shows_what_is_printed(shown: str, printed: str, expected: bool) -> None:
+    assert is_shown(shown, printed) == expected
 
 
 def test_every_exception_is_needed() -> None:
-    code = "\n".join(block.text for page in PAGES for block in blocks(page, "sh", "python"))
+    code = "\n".join(block.code for page in PAGES for block in blocks(page, "sh", "console", "python"))
     assert [mark for mark in (*NOT_RUN, *NOT_RUN_PYTHON) if mark not in code] == []
 
 
 def test_the_function_for_spark_gives_the_vectors_of_the_local_path() -> None:
     """Spark passes record batches of a partition to it and takes record batches."""
     pa = pytest.importorskip("pyarrow")
-    [code] = [block.text for block in blocks("docs/scaling.md", "python") if block.text.startswith("def ")]
+    [code] = [block.text for block in blocks("docs/guides/scale.md", "python") if block.text.startswith("def ")]
     names: dict[str, Any] = {}
     exec(code, names)
     texts = ["The cat sleeps.", None, "", "Le chat dort.", "Die Katze schläft."]
@@ -191,7 +253,12 @@ def test_the_site_has_every_page_and_name_and_loads_nothing_from_elsewhere(tmp_p
     assert (done.returncode, done.stderr) == (0, "")
     made = {page.relative_to(tmp_path / "html"): page.read_text() for page in (tmp_path / "html").rglob("*.html")}
     assert {Path(page).with_suffix(".html") for page in PAGES} <= made.keys()
-    for text in made.values():
+    for page, text in made.items():
+        for target in re.findall(r'http-equiv="refresh" content="0; url=(.+?)"', text):  # an old address
+            assert page.parent / target in made, page
         assert not re.search(r'<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//', text)
-    reference = made[Path("docs/reference.html")]
+    reference = made[Path("docs/reference/python.html")]
     assert [name for name in xsent.__all__ if f'id="xsent.{name}"' not in reference] == ["__version__"]
+    for module in (ROOT / "apps" / "xsent_apps").glob("*.py"):
+        for name in re.findall(r"^class ([A-Z]\w+)", module.read_text(encoding="utf-8"), re.MULTILINE):
+            assert f'id="xsent_apps.{module.stem}.{name}"' in reference

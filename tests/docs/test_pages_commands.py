@@ -57,7 +57,7 @@ def understand(command: Any, name: str, arguments: Sequence[str]) -> None:  # no
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_is_one(page: str) -> None:
     for block in (block for block in blocks(page) if block.kind != "python"):
-        for name, *arguments in commands(block.text):
+        for name, *arguments in commands(block.code):
             told = f"{block.place}: {shlex.join([name, *arguments])}"
             try:
                 understand(PROGRAMS[name], name, arguments)
@@ -68,7 +68,7 @@ def test_every_command_is_one(page: str) -> None:
                 half = kind in ("MissingParameter", "BadOptionUsage") or any(map(str.isupper, arguments))
                 half &= block.kind == "inline" and kind != "NoSuchOption"
                 assert half or page == GONE, f"{told}: {error}"
-        for module in re.findall(r"python -m (xsent[\w.]*)", block.text):
+        for module in re.findall(r"python -m (xsent[\w.]*)", block.code):
             assert find_spec(module), f"{block.place}: no {module}"
 
 
@@ -81,7 +81,7 @@ def options(command: Any) -> Iterator[str]:  # noqa: ANN401
 
 
 def test_every_option_within_the_text_is_one() -> None:
-    known = {*chain.from_iterable(map(options, PROGRAMS.values())), "--help", *NOT_OURS}
+    known = {*chain.from_iterable(map(options, PROGRAMS.values())), "--help", "-h", *NOT_OURS}
     texts = (block for page in PAGES if page != GONE for block in blocks(page, "inline"))
     found = {(block.place, option) for block in texts for option in re.findall(r"^(--?\w[\w-]*)", block.text)}
     assert {(place, option) for place, option in found if option not in known} == set()
@@ -97,6 +97,6 @@ def test_every_setting_of_a_recipe_is_one() -> None:
 
 
 def test_every_name_on_the_page_of_the_architecture_is_one() -> None:
-    for block in blocks("docs/architecture.md", "inline"):
+    for block in blocks("docs/contributing/architecture.md", "inline"):
         if re.fullmatch(r"xsent\w*(\.\w+)+", block.text):
             resolve_name(block.text)

@@ -45,6 +45,14 @@ def test_margins_and_ties_by_hand() -> None:
             assert found.indices.tolist() == [[0, 1, 2]] * 30
 
 
+def test_in_a_short_text_a_little_nearer_than_the_rest_is_no_translation() -> None:
+    src, trg = np.eye(8)[:4], np.eye(8)[:4]
+    trg[3] = 0.4 * src[3] + 0.84**0.5 * np.eye(8)[7]  # its cosine to all others is 0, so all means are 0.25 or 0.1
+    for least, expected in ((-1.0, [4.0, 4.0, 4.0, 4.0]), (0.4, [2.5, 2.5, 2.5, 1.0])):
+        assert np.allclose(mine_bitext(src, trg, least_mean=least).scores, expected)
+    assert len(mine_bitext(src, trg, threshold=1.1)) == 3
+
+
 @pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
 def test_pairs_score_as_in_the_whole_matrix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, margin: Margin) -> None:
     monkeypatch.setattr("xsent.mining.margin._BLOCK", 3)

@@ -71,7 +71,7 @@ def test_paraphrases_across_languages_and_of_the_made_set() -> None:
     found = paraphrase_mining(SentenceEncoder(), [*train, *others, "Der Zug nach Berlin fährt um neun Uhr ab.", *bread])
     assert group_pairs((i, j) for _, i, j in found) == [[0, 1, 5], [6, 7]]
     assert [score for score, _, _ in found] == sorted((score for score, _, _ in found), reverse=True)
-    # 18 lines a meaning, in nine languages; docs/mine.md has precision and recall.
+    # 18 lines a meaning, in nine languages; docs/guides/translations-and-duplicates.md has precision and recall.
     kinds = len(ROWS) // 9
     texts = [text for row in ROWS for text in row[2:]]
     meaning = [(i % kinds, side * (row[0] != "same")) for i, row in enumerate(ROWS) for side in (0, 1)]

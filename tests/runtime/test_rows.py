@@ -22,7 +22,7 @@ TABLE = (
     f"id{' ' * 38}   score  line  text\n"
     f'a{" " * 39}  0.2500     1  two lines and "tabs"\n'
     f"{' ' * 56}\\x1b[31mred\\x07 \\u200dé\\x9b2J\n"
-    f"{'b' * 41}     1.1  1000\n"
+    f"{'b' * 41}  1.1000  1000\n"
 )
 
 

@@ -12,7 +12,7 @@ from xsent_apps.notes.chat import begins_message
 Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 
 PASSAGE_LENGTH = 500  # characters; a longer passage is cut between two sentences
-JOINED_LENGTH = 200  # characters; short neighbours are joined up to this length (docs/findings.md)
+JOINED_LENGTH = 200  # characters; short neighbours are joined up to this length (docs/contributing/findings.md)
 NAME_LENGTH = 200  # characters; a longer heading, title or name of a column is cut between two words
 CONTEXT_LENGTH = 1000  # characters; every passage has its context, so a long one would be repeated many times
 ABOVE = " › "  # between the parts of a context

@@ -104,7 +104,7 @@ class Form(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
-    model: str = DEFAULT
+    model: str = Field(DEFAULT, description="The model: its name, an alias, or `default`.")
 
     @model_validator(mode="before")
     @classmethod
@@ -119,29 +119,39 @@ class EmbeddingsForm(Form):
 
     model_config = ConfigDict(extra="ignore")
 
-    input: Texts
-    encoding_format: Literal["float", "base64"] = "float"
-    dimensions: int | None = None
-    user: str | None = None  # OpenAI's; ignored
-    on_long: OnLong | None = None  # not OpenAI's; default: the server's --on-long
+    input: Texts = Field(description="A text, or a list of texts.")
+    encoding_format: Literal["float", "base64"] = Field(
+        "float", description="The form of a vector: a list, or base64 of little-endian float32."
+    )
+    dimensions: int | None = Field(
+        None, description="Numbers per vector: one of the lengths that `/v1/models` lists; default: all."
+    )
+    user: str | None = Field(None, description="OpenAI's field; ignored.")
+    on_long: OnLong | None = Field(
+        None, description="Split texts that are too long, or refuse them; default: the server's `--on-long`."
+    )
 
 
 class ClassifyForm(Form):
     """Fields of `/classify`; the input has groups of one text, or of two if the head is for pairs."""
 
-    input: Annotated[list[list[str]], FailFast(), BeforeValidator(_groups, json_schema_input_type=_Groups)]
-    head: str | None = None
-    unknown: float | None = Field(None, ge=0, le=1)  # see `LinearClassifier.predict`
+    input: Annotated[list[list[str]], FailFast(), BeforeValidator(_groups, json_schema_input_type=_Groups)] = Field(
+        description="A text, a list of texts, or a list of pairs if the head is for pairs."
+    )
+    head: str | None = Field(None, description="The name of the head; needed if there are several.")
+    unknown: float | None = Field(
+        None, ge=0, le=1, description="Probability below which a text has no label; default: the head's own."
+    )
 
 
 class SearchForm(Form):
     """Fields of `/search`."""
 
-    query: Texts
-    k: int = Field(10, ge=1)
-    index: str | None = None
-    words: bool = True
-    least: float | None = None
+    query: Texts = Field(description="A text, or a list of texts.")
+    k: int = Field(10, ge=1, description="Most hits per query.")
+    index: str | None = Field(None, description="The name of the index; needed if there are several.")
+    words: bool = Field(True, description="Rank lines that share words with the query higher.")
+    least: float | None = Field(None, description="Lowest score of a hit; default: any.")
 
 
 FORMS: dict[str, type[Form]] = {"/v1/embeddings": EmbeddingsForm, "/classify": ClassifyForm, "/search": SearchForm}

@@ -97,7 +97,7 @@ def _table(stream: TextIO, columns: Columns) -> Iterator[WriteRow]:
         lines.clear()
 
     def write(row: Sequence[object]) -> None:
-        lines.append([plain(_shown(value)) for value in row])
+        lines.append([plain(_shown(value)) for value in _named(columns, row).values()])
         if len(lines) > _SCREEN:
             flush()
 
@@ -119,7 +119,7 @@ def _named(columns: Columns, row: Sequence[object]) -> dict[str, object]:
 
 
 def _shown(value: object) -> str:
-    """A value as people read it. A NumPy float32 has all its digits, so that a printed score is a threshold."""
+    """A value as text. A NumPy float32 has all its digits, so that a score in a pipe or a file is a threshold."""
     if value is None:
         return ""
     return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -144,7 +144,7 @@ def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: 
     n, m = len(np.asanyarray(src)), len(np.asanyarray(trg))
     if n != m:
         raise ValueError(f"{n:,} and {m:,} sentences are not parallel; expected equally many on both sides")
-    found = mine_bitext(src, trg, margin=margin, retrieval="fwd", k=k)
+    found = mine_bitext(src, trg, margin=margin, retrieval="fwd", k=k, least_mean=-1)
     return n - int((found.src == found.trg).sum())
 
 

@@ -8,9 +8,10 @@ Documents: Gong et al. 2021 (LAWDR), sections 5 and 6. The pair with the highest
 the remaining ones.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Literal, get_args
 
@@ -18,11 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import check_choice, whole_number
-from xsent.mining.margin import Margin, apply_margin, check_neighbourhood, nearest_both_ways
+from xsent.mining.margin import LEAST_MEAN, Margin, apply_margin, check_neighbourhood, nearest_both_ways
 from xsent.mining.pair_rules import PairRules
 from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
 
 Retrieval = Literal["max", "fwd", "bwd", "intersect"]
+
+_Score = Callable[[Floats, Floats, Floats], Floats]  # the margin of cosines, given the means of both sides
 
 _BLOCK = 8192  # rows read at once to find zero vectors
 
@@ -90,6 +93,7 @@ def mine_bitext(
     one_to_one: bool = False,
     src_rows: ArrayLike | None = None,
     trg_rows: ArrayLike | None = None,
+    least_mean: float = LEAST_MEAN,
     texts: tuple[Sequence[str], Sequence[str]] | None = None,
     show_progress_bar: bool | None = False,
 ) -> Bitext:
@@ -109,6 +113,7 @@ def mine_bitext(
         one_to_one: Use each sentence once with "fwd" and "bwd", too; the best pair is kept.
         src_rows: Numbers of the source rows to select, ascending; None selects all.
         trg_rows: Like `src_rows`, for the target.
+        least_mean: A mean cosine to the neighbours below this counts as this; -1 is the margin of the paper.
         texts: The sentences of all sources and of all targets. With them, texts with different numbers, such as 1987
             and 1997, are not paired, and a text is paired with its copy only if neither has a translation.
         show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
@@ -132,7 +137,7 @@ def mine_bitext(
         apart=rules.copies if rules else None,
         show_progress_bar=show_progress_bar,
     )
-    pairs = _retrieve(retrieval, margin, forward, backward, rules)
+    pairs = _retrieve(retrieval, partial(apply_margin, margin, least=least_mean), forward, backward, rules)
     if threshold is not None:
         pairs = pairs.at_least(threshold)
     pairs = pairs.best_first(one_to_one=one_to_one or retrieval == "max")
@@ -162,7 +167,8 @@ def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: 
     forward, backward = nearest_both_ways(
         NormalizedBlocks(a, left), NormalizedBlocks(b, right), min(k, len(left), len(right))
     )
-    candidates = _candidates(margin, forward, backward.means) + _candidates(margin, backward, forward.means).swapped()
+    score = partial(apply_margin, margin, least=-1.0)  # vectors of documents are centred, so all means are low
+    candidates = _candidates(score, forward, backward.means) + _candidates(score, backward, forward.means).swapped()
     pairs = candidates.best_first(one_to_one=True)
     return list(map(DocumentPair, left[pairs.src].tolist(), right[pairs.trg].tolist(), pairs.scores.tolist()))
 
@@ -200,13 +206,13 @@ def _chosen(texts: Sequence[str], vectors: ArrayLike, rows: Ints) -> list[str]:
 
 
 def _retrieve(
-    retrieval: Retrieval, margin: Margin, forward: TopK, backward: TopK, rules: PairRules | None = None
+    retrieval: Retrieval, score: _Score, forward: TopK, backward: TopK, rules: PairRules | None = None
 ) -> Bitext:
     """The pairs of one direction, or of both, that the rules allow."""
-    found = _directions(retrieval, margin, forward, backward, rules)
+    found = _directions(retrieval, score, forward, backward, rules)
     if rules is None:
         return found
-    copies = _copies(margin, forward, backward, rules)
+    copies = _copies(score, forward, backward, rules)
     free = np.ones(len(found), np.bool_)
     if retrieval != "bwd":
         free &= ~np.isin(found.src, copies.src)
@@ -215,30 +221,30 @@ def _retrieve(
     return found.take(free & (found.scores > -np.inf)) + copies
 
 
-def _directions(retrieval: Retrieval, margin: Margin, forward: TopK, backward: TopK, rules: PairRules | None) -> Bitext:
+def _directions(retrieval: Retrieval, score: _Score, forward: TopK, backward: TopK, rules: PairRules | None) -> Bitext:
     """The pairs of one direction, or of both; those that the rules forbid have a score of minus infinity."""
     rows, columns = (np.indices(side.indices.shape)[0] for side in (forward, backward))
     if retrieval != "bwd":
         allowed = None if rules is None else ~rules.forbidden(rows, forward.indices)
-        fwd = _candidates(margin, forward, backward.means, best=True, allowed=allowed)
+        fwd = _candidates(score, forward, backward.means, best=True, allowed=allowed)
         if retrieval == "fwd":
             return fwd
     allowed = None if rules is None else ~rules.forbidden(backward.indices, columns)
-    bwd = _candidates(margin, backward, forward.means, best=True, allowed=allowed).swapped()
+    bwd = _candidates(score, backward, forward.means, best=True, allowed=allowed).swapped()
     if retrieval == "bwd":
         return bwd
     return fwd.take(bwd.src[fwd.trg] == fwd.src) if retrieval == "intersect" else fwd + bwd
 
 
-def _copies(margin: Margin, forward: TopK, backward: TopK, rules: PairRules) -> Bitext:
+def _copies(score: _Score, forward: TopK, backward: TopK, rules: PairRules) -> Bitext:
     """The copies that are pairs."""
     src, trg = rules.untranslated(forward, backward)
     one = np.ones(len(src), np.float32)
-    return Bitext(src, trg, apply_margin(margin, one, forward.means[src], backward.means[trg]))
+    return Bitext(src, trg, score(one, forward.means[src], backward.means[trg]))
 
 
 def _candidates(
-    margin: Margin,
+    score: _Score,
     neighbours: TopK,
     other_means: Floats,
     *,
@@ -249,7 +255,7 @@ def _candidates(
 
     Neighbours that are not `allowed` have a score of minus infinity.
     """
-    scores = apply_margin(margin, neighbours.scores, neighbours.means[:, None], other_means[neighbours.indices])
+    scores = score(neighbours.scores, neighbours.means[:, None], other_means[neighbours.indices])
     if allowed is not None:
         scores = np.where(allowed, scores, np.float32(-np.inf))
     rows = np.arange(len(scores))

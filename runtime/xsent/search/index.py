@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _JOINED = 100  # nearest rows, at least, that are joined with rows found by words
 _BY_WORDS = 1000  # rows found by words, at most
 # Added to the score of a passage that has all words of a query: enough to find it by its words, but hardly more than
-# a translation's lead over other near passages (docs/findings.md).
+# a translation's lead over other near passages (docs/contributing/findings.md).
 _WORDS = 0.5
 _BLOCK = 2048  # passages read at once
 _QUERIES = 256  # queries of a scan

@@ -1,7 +1,7 @@
 """Filter pairs that are not a sentence and its translation in the languages they claim (mao2021, section 4).
 
 The rules: both sides are in their languages (by py3langid), their lengths are similar, and there are no duplicates.
-docs/train.md shows how to apply other rules with OpusFilter.
+docs/guides/train.md shows how to apply other rules with OpusFilter.
 """
 
 import re
