@@ -55,7 +55,41 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     ),
     "comments in code stay": (
         "`<!-- a -->` and ``%% ` b %%``\n\n```\n<!-- c -->\n%% d %%\n```\n\\<!-- e\n",
-        [("`<!-- a -->` and ``%% ` b %%`` <!-- c --> %% d %% \\<!-- e", "")],
+        [("`<!-- a -->` and ``%% ` b %%`` <!-- c --> %% d %% <!-- e", "")],
+    ),
+    "links and pictures": (
+        "- [B](#b)\n\n# [A *b*](a.md)\nSee [the [old] map](<a b.png> 'c') and [`ls`](a(b).html), "
+        "[![the car](a.png =3x)](b), [one][1], [Two] and [x].\n\n"
+        "[1]: https://a.example 'One'\n[two]: b.md#c\n[^1]: Note.\n",
+        [("See the [old] map and `ls`, the car, one, Two and [x]. [^1]: Note.", "A b")],
+    ),
+    "links to pages": (
+        "[[A]] [[a/B#C|the d]] [[E#F]] [[#G]] [[H#^i]] ![[j.png|300]] ![[K]] `[[L]]` [[ -f m ]]\n\n"
+        "| N | O |\n|---|---|\n| [[P\\|q]] | r |\n",
+        [("A the d E > F G H j.png K `[[L]]` [[ -f m ]]", ""), ("N: q · O: r", "")],
+    ),
+    "emphasis": (
+        "**a `b` c** *d* ***e*** __f__ _g_ ~~h~~ ==i j== **k**l これは==重要==です **m:** n\n\n"
+        "2 * 3 * 4, 2**3, snake_case_name, a == b, a==b and c==d, ~/n, `**o**`\n\n```\n**p** [q](r) &lt;\n```\n",
+        [
+            (
+                "a `b` c d e f g h i j kl これは重要です m: n 2 * 3 * 4, 2**3, snake_case_name, a == b, a==b and c==d, "
+                "~/n, `**o**` **p** [q](r) &lt;",
+                "",
+            )
+        ],
+    ),
+    "tags, entities and escapes": (
+        "<aside>\nA<br>b &lt;p&gt;&nbsp;&amp; c &copy=1 <kbd>D</kbd>.\n</aside>\n\n<details open><summary>E</summary>\n"
+        "<img src=f\nalt='the g'></details>\n<style>\n.h {}\n</style>\n\n"
+        "ssh <user>@i, List<String>, if a <b and c> d, `<br>`, 1\\. \\*j\\* k\\_l.[^1] M\\\nn\n",
+        [
+            (
+                "A b <p>\xa0& c &copy=1 D. E the g ssh <user>@i, List<String>, if a <b and c> d, `<br>`, "
+                "1. *j* k_l. M n",
+                "",
+            )
+        ],
     ),
     "comments without an end stay": ("One <!-- two.\n\n%% three\n", [("One <!-- two. %% three", "")]),
     "pictures": (

@@ -8,7 +8,7 @@ from xsent.files.hyphens import HYPHENS, Hyphens
 from xsent_apps.notes.replies import announces
 from xsent_apps.notes.source import Source
 
-_INLINE_TAGS = frozenset(
+INLINE_TAGS = frozenset(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rb rp rt rtc ruby s samp "
     "small span strike strong sub sup tt u var wbr".split()
 )
@@ -76,8 +76,8 @@ class _Page(HTMLParser):
 
     def _begin(self, tag: str, attributes: dict[str, str | None]) -> None:
         """Start an element; a line break after a hyphen is within a word."""
-        if tag in _INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
-            self._block += "\n" * (tag not in _INLINE_TAGS and bool(self._block))
+        if tag in INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
+            self._block += "\n" * (tag not in INLINE_TAGS and bool(self._block))
         elif tag == "br" and self._end[-1:] in HYPHENS and self._end != "--":
             self._block.append("\n")
             return
@@ -90,7 +90,7 @@ class _Page(HTMLParser):
             self.end_block()
         if tag == "tr":
             self._row, self._is_header = [], True
-        if self._row is None and tag not in _INLINE_TAGS and tag != "dd":
+        if self._row is None and tag not in INLINE_TAGS and tag != "dd":
             self._mark = "- " if tag in ("li", "dt") else f"{_HEADINGS[tag]} " if tag in _HEADINGS else ""
         if ended := _ENDED_BY_THE_NEXT.get(tag):
             while self._open and self._open[-1][0] in ended:
@@ -108,7 +108,7 @@ class _Page(HTMLParser):
         """Close the block at a block-level tag, and all tags that are open within this one."""
         if tag in ("td", "th"):
             self._end_cell()
-        elif tag not in _INLINE_TAGS and tag != "dt" and not (tag in _WITHIN_CELLS and self._row is not None):
+        elif tag not in INLINE_TAGS and tag != "dt" and not (tag in _WITHIN_CELLS and self._row is not None):
             self.end_block()
         if self._count[tag]:
             while self._pop() != tag:
