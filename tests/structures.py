@@ -148,7 +148,7 @@ secret
 ,* ls
 #+end_src
 #+BEGIN_QUOTE
-Mend [[https://a.example][the roof]], see [[roof.png]].
+Mend [[https://a.example][the roof]], see [[roof.png]]. *Now /or/* never: =a *b*=, ~/c and 2 * 3 * 4.
 -----
 #+END_QUOTE
 |------+-----|
@@ -165,7 +165,10 @@ End.
 ORG_SHOWN: Shown = [
     ("The cottage.", ""),
     ("- TODO Call the plumber, phone, urgent", "Tasks"),
-    ("It leaks. # ls # -l * ls Mend the roof, see roof.png.", "Tasks › Roof, leak"),
+    (
+        "It leaks. # ls # -l * ls Mend the roof, see roof.png. Now or never: `a *b*`, ~/c and 2 * 3 * 4.",
+        "Tasks › Roof, leak",
+    ),
     ("Room: Hall · Key: 15", "Tasks › Roof, leak"),
     (":open: ======", "Tasks › Roof, leak"),
     ("End.", "Tasks › Roof, leak › Deep"),
@@ -188,7 +191,7 @@ Manual
    secret
 :Abstract: For all.
 
-Read :ref:`the part <part>` and `Python <https://a.example>`_ of |xsent|.
+Read :ref:`the part <part>` and `Python <https://a.example>`_ of |xsent|, *not* **2 * 3** or ``**a``.
 
 .. note:: Careful.
 
@@ -242,7 +245,7 @@ Start
    note.
 """
 RST_SHOWN: Shown = [
-    ("For all. Read the part and Python of xsent. Careful. It is hot.", "Manual"),
+    ("For all. Read the part and Python of xsent, not **2 * 3** or `**a`. Careful. It is hot.", "Manual"),
     ("# ls", "Manual › Install › Run this"),
     ("Then start. # pip ------ The red pump", "Manual › Install"),
     ("Room: Hall · Key: 15", "Manual › Install › Keys"),
@@ -268,6 +271,7 @@ AOZORA_SHOWN: Shown = [("走れメロス 一 メロスは邪智暴虐の王を�
 PAGES: dict[str, str] = {  # their text, and they
     "会議は短槍です。": "<ruby>会議<rp>(</rp><rt>か</rt><rp>)</rp></ruby>は<ruby>短<rt>たん<rb>槍<rt>そ</ruby>です。",
     "The termination of dams, payable.": "<p>The termi-\nnation of da&shy;<br>ms, <del>pay</del>able.<!-- secret -->",
+    "Bufo A toad. ¶": "<p>Bufo<span class=mw-editsection>[edit]</span><a class=headerlink>¶</a> A toad. ¶",
     "A red car": f"<p>A <img alt='red car' src='data:image/png;base64,{BASE64}'> <i hidden><img alt=b src='data:'></i>",
 }
 

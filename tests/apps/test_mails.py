@@ -97,6 +97,7 @@ FORMS = {
     "cite": "<p>{line}</p><blockquote type=cite>Where?<ul><li>There?</ul></blockquote><p>In the shed.",
     "within": "In the shed.<blockquote type=cite>{line}<br>Where?</blockquote>",
     "gmail": "In the shed.<div class=gmail_attr>{line}</div><blockquote class=gmail_quote>Where?</blockquote>",
+    "inner": "In the shed.<blockquote><div>{line}</div><div>Where?</div></blockquote>",
     "bare": "In<div>{line}</div><blockquote>Where?</blockquote> the shed.",
 }
 

@@ -19,7 +19,7 @@ _TAGS_WITHOUT_TEXT = frozenset(
 _ROLES_WITHOUT_TEXT = frozenset(["navigation", "contentinfo", "search"])
 _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
-    r"(gmail_attr|toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
+    r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|headerlink|hash-link|anchorjs-link|toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
     re.IGNORECASE,
 )
 _CLASSES_OF_QUOTES = re.compile(
@@ -137,6 +137,8 @@ class _Page(HTMLParser):
                 if self._is_header and not self._quote():
                     self.lines.append((self._first, "|---|"))
         elif text := self._take():
+            if self._is_mail and "@" in text and announces(text):
+                self._quote_rest()
             self.lines += [(self._first, self._quote() + self._mark + text), (self._first, "")]
         self._mark = ""
 
@@ -148,6 +150,11 @@ class _Page(HTMLParser):
         """Whether a block that begins here is a quoted mail, below a line that says so."""
         last = next((line for _, line in self.lines[-2:] if line), "")
         return self._is_mail and announces(last)
+
+    def _quote_rest(self) -> None:
+        """Take the open block quotation for a quoted mail, because a line in it says so."""
+        first = next((place for place, (tag, *_) in enumerate(self._open) if tag == "blockquote"), len(self._open))
+        self._open[first:] = [(tag, counts, True) for tag, counts, _ in self._open[first:]]
 
     def _add(self, text: str) -> None:
         self._block.append(text)

@@ -21,6 +21,9 @@ _ROLE = re.compile(
     r":[\w:+.-]{1,40}:`([^`<>]+?)(?:\s*<[^<>`]*>)?`|(?<!`)`([^`<>]+?)\s*<[^<>`]*>`__?"
     r"|(?<!\w)\|(\w(?:[\w -]{0,60}\w)?)\|_*+(?!\w)"
 )
+_MARKED = re.compile(
+    r"``([^`\n]+)``|(?<![\w*\\`])(\*{1,2})(?![\s*])([^*\n]{0,200}?[^\s*\\])\2(?![\w*])"
+)  # code, emphasis
 _CODE = frozenset("code code-block sourcecode parsed-literal math prompt doctest testcode ipython".split())
 _PICTURES = frozenset("image figure".split())
 # Directives whose argument and content are text.
@@ -201,4 +204,6 @@ def _indent(line: str) -> int:
 
 
 def _inline(text: str) -> str:
-    return _ROLE.sub(lambda found: found[1] or found[2] or found[3], text)
+    """A text whose links show their label, without the marks of emphasis, and with those of Markdown around code."""
+    text = _ROLE.sub(lambda found: found[1] or found[2] or found[3], text)
+    return _MARKED.sub(lambda found: f"`{found[1]}`" if found[1] else found[3], text)
