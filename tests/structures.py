@@ -68,6 +68,12 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         "| N | O |\n|---|---|\n| [[P\\|q]] | r |\n",
         [("A the d E > F G H j.png K `[[L]]` [[ -f m ]]", ""), ("N: q · O: r", "")],
     ),
+    "attributes and shortcodes": (
+        '# B {#a .b}\n\n[c](d){:target=_blank} ![e](f){: width=3} ![g](h){#i width=60%} [j]({{< ref "k.md" >}}).\n'
+        "{{< figure src=l >}}{{% m %}}n{{% /m %}} {{query (task NOW)}} ((65e2f1aa-1234-4bcd-9e0f-aabbccddeeff))\n"
+        "o{p} {{q}} {#r} `{{% s %}}`\n",
+        [("c e g j. n o{p} {{q}} {#r} `{{% s %}}`", "B")],
+    ),
     "emphasis": (
         "**a `b` c** *d* ***e*** __f__ _g_ ~~h~~ ==i j== **k**l これは==重要==です **m:** n\n\n"
         "2 * 3 * 4, 2**3, snake_case_name, a == b, a==b and c==d, ~/n, `**o**`\n\n```\n**p** [q](r) &lt;\n```\n",
