@@ -88,11 +88,11 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     "tags, entities and escapes": (
         "<aside>\nA<br>b &lt;p&gt;&nbsp;&amp; c &copy=1 <kbd>D</kbd>.\n</aside>\n\n<details open><summary>E</summary>\n"
         "<img src=f\nalt='the g'></details>\n<style>\n.h {}\n</style>\n\n"
-        "ssh <user>@i, List<String>, if a <b and c> d, `<br>`, 1\\. \\*j\\* k\\_l.[^1] M\\\nn\n",
+        "ssh <user>@i, List<String>, if a <b and c> d, `<br>`, 1\\. \\*j\\* k\\_l <https://a.b>.[^1] M\\\nn\n",
         [
             (
                 "A b <p>\xa0& c &copy=1 D. E the g ssh <user>@i, List<String>, if a <b and c> d, `<br>`, "
-                "1. *j* k_l. M n",
+                "1. *j* k_l https://a.b. M n",
                 "",
             )
         ],
@@ -154,7 +154,7 @@ secret
 ,* ls
 #+end_src
 #+BEGIN_QUOTE
-Mend [[https://a.example][the roof]], see [[roof.png]]. *Now /or/* never: =a *b*=, ~/c and 2 * 3 * 4.
+Mend [[https://a.example][the roof]], see [[roof.png]]. *Now /or/* never: =a *b*=, ~/c and 2 * 3 * 4. <<end>>
 -----
 #+END_QUOTE
 |------+-----|
@@ -197,7 +197,8 @@ Manual
    secret
 :Abstract: For all.
 
-Read :ref:`the part <part>` and `Python <https://a.example>`_ of |xsent|, *not* **2 * 3** or ``**a``.
+Read :ref:`the part <part>` and `Python <https://a.example>`_ of |xsent|,
+`its guide`_ and guide_ [1]_: *not* **2** \\* 3 or ``**a``.
 
 .. note:: Careful.
 
@@ -251,7 +252,10 @@ Start
    note.
 """
 RST_SHOWN: Shown = [
-    ("For all. Read the part and Python of xsent, not **2 * 3** or `**a`. Careful. It is hot.", "Manual"),
+    (
+        "For all. Read the part and Python of xsent, its guide and guide: not 2 * 3 or `**a`. Careful. It is hot.",
+        "Manual",
+    ),
     ("# ls", "Manual › Install › Run this"),
     ("Then start. # pip ------ The red pump", "Manual › Install"),
     ("Room: Hall · Key: 15", "Manual › Install › Keys"),
@@ -277,7 +281,8 @@ AOZORA_SHOWN: Shown = [("走れメロス 一 メロスは邪智暴虐の王を�
 PAGES: dict[str, str] = {  # their text, and they
     "会議は短槍です。": "<ruby>会議<rp>(</rp><rt>か</rt><rp>)</rp></ruby>は<ruby>短<rt>たん<rb>槍<rt>そ</ruby>です。",
     "The termination of dams, payable.": "<p>The termi-\nnation of da&shy;<br>ms, <del>pay</del>able.<!-- secret -->",
-    "Bufo A toad. ¶": "<p>Bufo<span class=mw-editsection>[edit]</span><a class=headerlink>¶</a> A toad. ¶",
+    "Bufo A toad. ¶": "<p>Bufo<span class=mw-editsection>[edit]</span><a class=headerlink>¶</a><i class=sr-only>x</i> "
+    "A toad. ¶<video>x</video>",
     "A red car": f"<p>A <img alt='red car' src='data:image/png;base64,{BASE64}'> <i hidden><img alt=b src='data:'></i>",
 }
 

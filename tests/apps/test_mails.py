@@ -226,7 +226,11 @@ MAIL_PARTS = {
         " ".join([MORE] * 5),
     ),
     "a signature": (
-        part("text/plain", "Loud.\n-----BEGIN PGP SIGNATURE-----\niQEzBA\n-----END PGP SIGNATURE-----"),
+        part(
+            "text/plain",
+            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nLoud.\n"
+            "-----BEGIN PGP SIGNATURE-----\niQEzBA\n-----END PGP SIGNATURE-----",
+        ),
         "Loud.",
     ),
     "a page with pictures": (

@@ -65,6 +65,7 @@ _TAG = re.compile(
     rf"</?({'|'.join([*INLINE_TAGS, *_BLOCK_TAGS.split()])})(?:\s++(?:open|hidden|[^<>=]*+=[^<>]*+)?)?/?>",
     re.IGNORECASE,
 )
+_BARE_ADDRESS = re.compile(r"<((?:https?|mailto):[^<>\s]++|[\w.+-]++@[\w.-]++)>")
 _ALT = re.compile(r"\balt\s*=\s*([\"'])(.*?)\1", re.IGNORECASE | re.DOTALL)
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,30});")
 _ADDRESS = re.compile(  # of a link whose text is elsewhere
@@ -124,7 +125,7 @@ def _plain(text: str) -> str:
     """A text without furigana, tags and marks, and with characters for entities."""
     text = without_furigana(without_ruby_tags(text))
     if "<" in text:
-        text = _TAG.sub(_without_tag, text)
+        text = _TAG.sub(_without_tag, _BARE_ADDRESS.sub(r"\1", text))
     text = without_marks(_without_references(text))
     return _ENTITY.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
 

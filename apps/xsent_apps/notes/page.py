@@ -13,13 +13,16 @@ INLINE_TAGS = frozenset(
     "small span strike strong sub sup tt u var wbr".split()
 )
 _EMPTY_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_TAGS_WITHOUT_TEXT = frozenset(
-    "script style template noscript svg button select textarea nav footer rp rt rtc".split()  # the last are furigana
+_TAGS_WITHOUT_TEXT = frozenset(  # an annotation is the source of a formula, and the last are furigana
+    "script style template noscript svg button select textarea nav footer iframe audio video annotation "
+    "rp rt rtc".split()
 )
 _ROLES_WITHOUT_TEXT = frozenset(["navigation", "contentinfo", "search"])
 _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
-    r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|headerlink|hash-link|anchorjs-link|toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
+    r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|(header|hash)-?link|header-anchor|"
+    r"anchor(js)?-link|skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
+    r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
     re.IGNORECASE,
 )
 _CLASSES_OF_QUOTES = re.compile(

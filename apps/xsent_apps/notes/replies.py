@@ -49,6 +49,7 @@ _WROTE = re.compile(
     r"написала?|пишет)\b|書きました|さんのメール",
     re.IGNORECASE,
 )
+_SIGNED = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----\s*$|Hash: (?:SHA|MD|RIPEMD)[\w, -]*$")
 # A signature between two lines of signs, or below one, as in Japan; it has an address or a number.
 _RULER = re.compile(r"\s*(?:[^\w\s]|_){10,}\s*$")
 _CONTACT = re.compile(r"@|https?://|www\.|〒|\d[\d ()/.–-]{6,}\d")
@@ -151,7 +152,7 @@ def _own(lines: Lines) -> Lines:
     for number, line in lines:
         if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
             break
-        if is_sent_from(line):
+        if is_sent_from(line) or _SIGNED.match(line):
             continue
         if line.startswith(">"):
             if not quoted:

@@ -83,6 +83,7 @@ function withoutMarks(text) {
   const small = (name) => name.trim().toLowerCase().replace(/\s+/g, " ");
   const names = new Set(Array.from(text.matchAll(ADDRESS), ([, name]) => small(name)));
   const shown = text
+    .replace(/<((?:https?|mailto):[^<>\s]+|[\w.+-]+@[\w.-]+)>/g, "$1")
     .replace(TAG, (tag, name) => {
       const kind = name.toLowerCase();
       if (!INLINE.has(kind) && !BLOCK.test(kind)) return tag;
