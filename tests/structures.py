@@ -55,7 +55,47 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     ),
     "comments in code stay": (
         "`<!-- a -->` and ``%% ` b %%``\n\n```\n<!-- c -->\n%% d %%\n```\n\\<!-- e\n",
-        [("`<!-- a -->` and ``%% ` b %%`` <!-- c --> %% d %% \\<!-- e", "")],
+        [("`<!-- a -->` and ``%% ` b %%`` <!-- c --> %% d %% <!-- e", "")],
+    ),
+    "links and pictures": (
+        "- [B](#b)\n\n# [A *b*](a.md)\nSee [the [old] map](<a b.png> 'c') and [`ls`](a(b).html), "
+        "[![the car](a.png =3x)](b), [one][1], [Two] and [x].\n\n"
+        "[1]: https://a.example 'One'\n[two]: b.md#c\n[^1]: Note.\n",
+        [("See the [old] map and `ls`, the car, one, Two and [x]. [^1]: Note.", "A b")],
+    ),
+    "links to pages": (
+        "[[A]] [[a/B#C|the d]] [[E#F]] [[#G]] [[H#^i]] ![[j.png|300]] ![[K]] `[[L]]` [[ -f m ]]\n\n"
+        "| N | O |\n|---|---|\n| [[P\\|q]] | r |\n",
+        [("A the d E > F G H j.png K `[[L]]` [[ -f m ]]", ""), ("N: q · O: r", "")],
+    ),
+    "attributes and shortcodes": (
+        '# B {#a .b}\n\n[c](d){:target=_blank} ![e](f){: width=3} ![g](h){#i width=60%} [j]({{< ref "k.md" >}}).\n'
+        "{{< figure src=l >}}{{% m %}}n{{% /m %}} {{query (task NOW)}} ((65e2f1aa-1234-4bcd-9e0f-aabbccddeeff))\n"
+        "o{p} {{q}} {#r} `{{% s %}}`\n",
+        [("c e g j. n o{p} {{q}} {#r} `{{% s %}}`", "B")],
+    ),
+    "emphasis": (
+        "**a `b` c** *d* ***e*** __f__ _g_ ~~h~~ ==i j== **k**l これは==重要==です **m:** n\n\n"
+        "2 * 3 * 4, 2**3, snake_case_name, a == b, a==b and c==d, ~/n, `**o**`\n\n```\n**p** [q](r) &lt;\n```\n",
+        [
+            (
+                "a `b` c d e f g h i j kl これは重要です m: n 2 * 3 * 4, 2**3, snake_case_name, a == b, a==b and c==d, "
+                "~/n, `**o**` **p** [q](r) &lt;",
+                "",
+            )
+        ],
+    ),
+    "tags, entities and escapes": (
+        "<aside>\nA<br>b &lt;p&gt;&nbsp;&amp; c &copy=1 <kbd>D</kbd>.\n</aside>\n\n<details open><summary>E</summary>\n"
+        "<img src=f\nalt='the g'></details>\n<style>\n.h {}\n</style>\n\n"
+        "ssh <user>@i, List<String>, if a <b and c> d, `<br>`, 1\\. \\*j\\* k\\_l <https://a.b>.[^1] M\\\nn\n",
+        [
+            (
+                "A b <p>\xa0& c &copy=1 D. E the g ssh <user>@i, List<String>, if a <b and c> d, `<br>`, "
+                "1. *j* k_l https://a.b. M n",
+                "",
+            )
+        ],
     ),
     "comments without an end stay": ("One <!-- two.\n\n%% three\n", [("One <!-- two. %% three", "")]),
     "pictures": (
@@ -114,7 +154,7 @@ secret
 ,* ls
 #+end_src
 #+BEGIN_QUOTE
-Mend [[https://a.example][the roof]], see [[roof.png]].
+Mend [[https://a.example][the roof]], see [[roof.png]]. *Now /or/* never: =a *b*=, ~/c and 2 * 3 * 4. <<end>>
 -----
 #+END_QUOTE
 |------+-----|
@@ -131,7 +171,10 @@ End.
 ORG_SHOWN: Shown = [
     ("The cottage.", ""),
     ("- TODO Call the plumber, phone, urgent", "Tasks"),
-    ("It leaks. # ls # -l * ls Mend the roof, see roof.png.", "Tasks › Roof, leak"),
+    (
+        "It leaks. # ls # -l * ls Mend the roof, see roof.png. Now or never: `a *b*`, ~/c and 2 * 3 * 4.",
+        "Tasks › Roof, leak",
+    ),
     ("Room: Hall · Key: 15", "Tasks › Roof, leak"),
     (":open: ======", "Tasks › Roof, leak"),
     ("End.", "Tasks › Roof, leak › Deep"),
@@ -154,7 +197,8 @@ Manual
    secret
 :Abstract: For all.
 
-Read :ref:`the part <part>` and `Python <https://a.example>`_ of |xsent|.
+Read :ref:`the part <part>` and `Python <https://a.example>`_ of |xsent|,
+`its guide`_ and guide_ [1]_: *not* **2** \\* 3 or ``**a``.
 
 .. note:: Careful.
 
@@ -208,7 +252,10 @@ Start
    note.
 """
 RST_SHOWN: Shown = [
-    ("For all. Read the part and Python of xsent. Careful. It is hot.", "Manual"),
+    (
+        "For all. Read the part and Python of xsent, its guide and guide: not 2 * 3 or `**a`. Careful. It is hot.",
+        "Manual",
+    ),
     ("# ls", "Manual › Install › Run this"),
     ("Then start. # pip ------ The red pump", "Manual › Install"),
     ("Room: Hall · Key: 15", "Manual › Install › Keys"),
@@ -234,6 +281,8 @@ AOZORA_SHOWN: Shown = [("走れメロス 一 メロスは邪智暴虐の王を�
 PAGES: dict[str, str] = {  # their text, and they
     "会議は短槍です。": "<ruby>会議<rp>(</rp><rt>か</rt><rp>)</rp></ruby>は<ruby>短<rt>たん<rb>槍<rt>そ</ruby>です。",
     "The termination of dams, payable.": "<p>The termi-\nnation of da&shy;<br>ms, <del>pay</del>able.<!-- secret -->",
+    "Bufo A toad. ¶": "<p>Bufo<span class=mw-editsection>[edit]</span><a class=headerlink>¶</a><i class=sr-only>x</i> "
+    "A toad. ¶<video>x</video>",
     "A red car": f"<p>A <img alt='red car' src='data:image/png;base64,{BASE64}'> <i hidden><img alt=b src='data:'></i>",
 }
 

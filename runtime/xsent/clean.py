@@ -21,12 +21,8 @@ _BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*
 _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>", re.I)
 _COMMENT = re.compile("<!--.*?-->", re.S)
 _ENTITY = re.compile("&#[0-9]{100,};?")  # not a character; Python rejects numbers with thousands of digits
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
-# Emphasis around words, but not the marks in snake_case, file names and products.
-_STRESSED = re.compile(r"(?<![\w*/\\.-])\*(?=\w)([^*\n]{1,200})(?<=[\w.!?:,;)])\*(?![\w*/\\-]|\.\w)")
-_UNDERLINED = re.compile(r"(?<![\w/\\.-])_(?=\w)([^_\n]{1,200})(?<=[^\W_]|[.!?:,;)])_(?![\w/\\-]|\.\w)")
 _CUT = re.compile(r"(?<=\w)[-\xad\xac\u2010][ \t]*\r?\n[ \t]*(?=\w)")  # perhaps a word at the end of a line
 # The handle of an account, also of one at another server, but not "@babel/core".
 _HANDLE = re.compile(r"(?:\bRT )?(?<![\w@/.])@\w++(?:[.-]\w++)*+(?:@\w++(?:[.-]\w++)*+)?(?![\w/])[ \t]?")
@@ -77,19 +73,16 @@ def clean_text(text: str) -> str:
     such as @anna, emoji, quotation marks around the text; time stamps, names, log levels and line numbers before it;
     greetings and sign-offs in the nine languages of the built-in model.
     """
-    # Here, not above: most programs clean nothing, and the patterns of both modules take 50 ms to compile.
+    # Here, not above: most programs clean nothing, and the patterns of these modules take 50 ms to compile.
     from xsent.greetings import strip_greetings
+    from xsent.marks import without_marks
     from xsent.mojibake import mend
 
     cleaned = _rejoined(_without_comments(_repaired(text)))
+    cleaned = without_marks(_TAG.sub("", _BLOCK_TAG.sub(" ", cleaned)))
     for pattern, replacement in (
-        (_BLOCK_TAG, " "),
-        (_TAG, ""),
-        (_LINK, r"\1"),
         (_ADDRESS, ""),
         (_MARKS, ""),
-        (_STRESSED, r"\1"),
-        (_UNDERLINED, r"\1"),
         (_HANDLE, ""),
         (_LETTERS, r"\1"),
         (_PUNCTUATION, r"\1"),

@@ -52,6 +52,7 @@ JAPANESE = "会議は金曜日の十時からです。"
 FRENCH = "La clé est sous le tapis."
 UNDECLARED = [
     *((RUSSIAN, encoding, encoding) for encoding in ("cp1251", "cp866")),
+    (f"╔{'═' * 60}╗\n║ {RUSSIAN} ║\n╚{'═' * 60}╝\n", "cp866", "cp866"),
     (RUSSIAN, "koi8-r", "KOI8-R"),
     (f"{'The minutes of the meeting. ' * 40}Present: Иван Петров.", "cp1251", "cp1251"),
     (RUSSIAN.upper(), "koi8-r", "KOI8-R"),

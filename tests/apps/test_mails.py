@@ -97,6 +97,7 @@ FORMS = {
     "cite": "<p>{line}</p><blockquote type=cite>Where?<ul><li>There?</ul></blockquote><p>In the shed.",
     "within": "In the shed.<blockquote type=cite>{line}<br>Where?</blockquote>",
     "gmail": "In the shed.<div class=gmail_attr>{line}</div><blockquote class=gmail_quote>Where?</blockquote>",
+    "inner": "In the shed.<blockquote><div>{line}</div><div>Where?</div></blockquote>",
     "bare": "In<div>{line}</div><blockquote>Where?</blockquote> the shed.",
 }
 
@@ -142,6 +143,21 @@ KEPT = {
 def test_what_only_looks_like_an_answered_mail_stays(subject: str, tmp_path: Path) -> None:
     body, expected = KEPT[subject]
     assert texts(tmp_path, f"From: b\nTo: a\nSubject: {subject}\n\n{body}\n", "a.eml") == [expected]
+
+
+SIGNATURES = [
+    "-" * 30 + "\n高橋一郎\n東京都千代田区1-1\nTEL: 03-0000-1234\n" + "-" * 30,
+    "━" * 20 + "\nみどり株式会社 高橋\ntakahashi@midori.example\n" + "━" * 20,
+    "*-*-" * 5 + "\nAnna Long\nhttps://a.example\n",
+    "_" * 12 + "\n\nAnna Long\nTel. +49 (0)30 123 45-67\n",
+]
+NO_SIGNATURES = ["-" * 30 + "\nThe shed has two doors.", "=" * 12 + "\n" + "See a@b.example.\n" * 11, "-" * 30]
+
+
+def test_a_signature_below_a_line_of_signs_is_left_out(tmp_path: Path) -> None:
+    for end in [*SIGNATURES, *NO_SIGNATURES]:
+        found = " ".join(texts(tmp_path, f"From: b\nTo: a\nSubject: Keys\n\nIn the shed.\n\n{end}\n", "a.eml"))
+        assert (found == "In the shed.") == (end in SIGNATURES or end == "-" * 30) and found.startswith("In the shed.")
 
 
 def test_odd_mails_are_read(tmp_path: Path) -> None:
@@ -210,7 +226,11 @@ MAIL_PARTS = {
         " ".join([MORE] * 5),
     ),
     "a signature": (
-        part("text/plain", "Loud.\n-----BEGIN PGP SIGNATURE-----\niQEzBA\n-----END PGP SIGNATURE-----"),
+        part(
+            "text/plain",
+            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nLoud.\n"
+            "-----BEGIN PGP SIGNATURE-----\niQEzBA\n-----END PGP SIGNATURE-----",
+        ),
         "Loud.",
     ),
     "a page with pictures": (

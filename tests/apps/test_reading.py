@@ -37,7 +37,7 @@ def test_a_passage_knows_what_stands_above_it(tmp_path: Path) -> None:
 
 def test_a_table_of_contents_is_no_text(tmp_path: Path) -> None:
     note = "# Trip\n\n- [Train](#train)\n  1. [At nine](#at-nine)\n\n## Train\n\n- [timetable](a.html)\n"
-    assert read(tmp_path, note) == [(8, "- [timetable](a.html)", "Trip › Train")]
+    assert read(tmp_path, note) == [(8, "- timetable", "Trip › Train")]
 
 
 def test_a_command_stays_with_its_description(tmp_path: Path) -> None:
@@ -62,6 +62,8 @@ def test_names_of_a_note_help_to_find_it_and_are_no_text(tmp_path: Path) -> None
 ---\nThe router.\n\n---\n\nIts cable.\n"""
     assert read(tmp_path, note) == [(9, "The router. Its cable.", "Bees: a start, hive, Biene, garden, work")]
     assert read_passages(written(tmp_path, "Visa 2024.txt", "Slip 7.")) == [(1, "Slip 7.", "Visa 2024")]
+    notion = written(tmp_path, f"Visa {'0a' * 16}.md", "Slip 7.")
+    assert read_passages(notion) == [(1, "Slip 7.", "Visa")]
     assert texts(tmp_path, "---\ntags: a\n") != []  # a line, and no front matter without an end
     assert read(tmp_path, "---\ntags: [a]\n---\n") == []
     assert read(tmp_path, "---\nA line.\n---\nAnother.\n") == [(4, "Another.", "A line.")]  # as in Markdown

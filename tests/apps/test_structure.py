@@ -70,6 +70,13 @@ def test_hyphens_at_the_ends_of_lines_and_within_words(tmp_path: Path) -> None:
     assert shown(tmp_path, "a.html", page) == [(text, "Donauschiff")]
 
 
+def test_lines_of_japanese_that_are_cut_at_a_margin_are_one(tmp_path: Path) -> None:
+    note = "鈴木様\n拝啓。\n\n倉庫の屋根の修理について業者から見積もりが届\nきました。足場代を含\nむ。\n"
+    text = "鈴木様 拝啓。 倉庫の屋根の修理について業者から見積もりが届きました。 足場代を含 む。"
+    for name, content in (("a.txt", note), ("a.md", note), ("a.html", f"<p>{note}".replace("\n\n", "<p>"))):
+        assert [" ".join(found for found, _ in shown(tmp_path, name, content))] == [text]
+
+
 @pytest.mark.parametrize("kind", CHATS)
 def test_every_message_of_a_chat_is_a_sentence(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("sentencex")
@@ -156,3 +163,23 @@ def test_texts_of_word_processors(name: str, part: str, content: str, tmp_path: 
         archive.writestr(part, content)
         archive.writestr("word/styles.xml", STYLES)
     assert shown(tmp_path, name, file.getvalue()) == [("漢字", "")]
+
+
+def test_hyphens_and_notes_of_word_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("defusedxml")
+    text = (
+        "<w:t>Die U</w:t><w:noBreakHyphen/><w:t>Bahn im Ver</w:t><w:softHyphen/><w:t>ein</w:t>"
+        "<w:footnoteReference w:id='2'/><w:endnoteReference w:id='1'/><w:footnoteReference w:id='9'/><w:t> fährt.</w:t>"
+        "<w:txbxContent><w:p><w:r><w:t>Frei.</w:t></w:r></w:p></w:txbxContent>"
+    )
+    note = "<w:{0}s xmlns:w='{1}'><w:{0} w:id='{2}'><w:p><w:r><w:t>{3}</w:t></w:r></w:p></w:{0}></w:{0}s>"
+    with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
+        archive.writestr(
+            "word/document.xml",
+            f"<w:document xmlns:w='{WORD}'><w:body><w:p><w:r>{text}</w:r></w:p></w:body></w:document>",
+        )
+        archive.writestr("word/footnotes.xml", note.format("footnote", WORD, 2, "Seit 1902."))
+        archive.writestr("word/endnotes.xml", note.format("endnote", WORD, 1, "Bis heute."))
+    assert shown(tmp_path, "a.docx", file.getvalue()) == [
+        ("Die U-Bahn im Verein Seit 1902. Bis heute. fährt. Frei.", "")
+    ]

@@ -20,10 +20,16 @@ _LISTS = frozenset("filetags keywords hugo_tags roam_tags roam_alias".split())  
 _PLANNED = re.compile(r"(?:[ \t]*(?:SCHEDULED|DEADLINE|CLOSED|CLOCK):[ \t]*[<\[][\w :/.+<>\[\]=-]*)+$")
 _CHANGED = re.compile(r"[ \t]*- (?:State \"|Rescheduled from \"|Refiled on \[|New deadline from \")")  # a log
 _COMMENT = re.compile(r"[ \t]*#(?:\s|$)|%%\(")
-_FIXED = re.compile(r"[ \t]*: ")
+_FIXED = re.compile(r"^[ \t]*: ")
 _ESCAPE = re.compile(r"^([ \t]*),(?=\*|#\+|,)")  # in a block
 _LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]+)\])?\]")
-_UNSEEN = re.compile(r"\[fn:[\w-]+\]|@@comment:[^@\n]*@@")  # the number of a footnote, a comment
+# The number of a footnote, a comment, the target of a link.
+_UNSEEN = re.compile(r"\[fn:[\w-]+\]|@@comment:[^@\n]*@@|<<<?[^<>\n]+>>>?[ \t]?")
+_MARKED = re.compile(  # code, and emphasis
+    r"(?:(?<=[\s({'\"|-])|^)"
+    r"(?:([=~])(?!\s)((?:(?!\1)[^\n`]){1,200})(?<!\s)\1|([*/_+])(?!\s)((?:(?!\3)[^\n]){1,200})(?<!\s)\3)"
+    r"(?=[\s)}'\"|.,;:!?\[-]|$)"
+)
 _TABLE_RULE = re.compile(r"[ \t]*\|[-+| \t]+$")
 
 _MARKDOWN_HEADING = re.compile("#+(?= )")
@@ -124,7 +130,12 @@ def _listed(names: str) -> list[str]:
 
 
 def _inline(text: str) -> str:
-    return _LINK.sub(lambda link: link[2] or link[1], _UNSEEN.sub("", text))
+    return _unmarked(_LINK.sub(lambda link: link[2] or link[1], _UNSEEN.sub("", text)))
+
+
+def _unmarked(text: str) -> str:
+    """A text without the marks of emphasis, and with those of Markdown around code."""
+    return _MARKED.sub(lambda found: f"`{found[2]}`" if found[1] else _unmarked(found[4]), text)
 
 
 def _with_tasks(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

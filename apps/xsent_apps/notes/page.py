@@ -8,18 +8,21 @@ from xsent.files.hyphens import HYPHENS, Hyphens
 from xsent_apps.notes.replies import announces
 from xsent_apps.notes.source import Source
 
-_INLINE_TAGS = frozenset(
+INLINE_TAGS = frozenset(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rb rp rt rtc ruby s samp "
     "small span strike strong sub sup tt u var wbr".split()
 )
 _EMPTY_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_TAGS_WITHOUT_TEXT = frozenset(
-    "script style template noscript svg button select textarea nav footer rp rt rtc".split()  # the last are furigana
+_TAGS_WITHOUT_TEXT = frozenset(  # an annotation is the source of a formula, and the last are furigana
+    "script style template noscript svg button select textarea nav footer iframe audio video annotation "
+    "rp rt rtc".split()
 )
 _ROLES_WITHOUT_TEXT = frozenset(["navigation", "contentinfo", "search"])
 _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
-    r"(gmail_attr|toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
+    r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|(header|hash)-?link|header-anchor|"
+    r"anchor(js)?-link|skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
+    r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
     re.IGNORECASE,
 )
 _CLASSES_OF_QUOTES = re.compile(
@@ -76,8 +79,8 @@ class _Page(HTMLParser):
 
     def _begin(self, tag: str, attributes: dict[str, str | None]) -> None:
         """Start an element; a line break after a hyphen is within a word."""
-        if tag in _INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
-            self._block += "\n" * (tag not in _INLINE_TAGS and bool(self._block))
+        if tag in INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
+            self._block += "\n" * (tag not in INLINE_TAGS and bool(self._block))
         elif tag == "br" and self._end[-1:] in HYPHENS and self._end != "--":
             self._block.append("\n")
             return
@@ -90,7 +93,7 @@ class _Page(HTMLParser):
             self.end_block()
         if tag == "tr":
             self._row, self._is_header = [], True
-        if self._row is None and tag not in _INLINE_TAGS and tag != "dd":
+        if self._row is None and tag not in INLINE_TAGS and tag != "dd":
             self._mark = "- " if tag in ("li", "dt") else f"{_HEADINGS[tag]} " if tag in _HEADINGS else ""
         if ended := _ENDED_BY_THE_NEXT.get(tag):
             while self._open and self._open[-1][0] in ended:
@@ -108,7 +111,7 @@ class _Page(HTMLParser):
         """Close the block at a block-level tag, and all tags that are open within this one."""
         if tag in ("td", "th"):
             self._end_cell()
-        elif tag not in _INLINE_TAGS and tag != "dt" and not (tag in _WITHIN_CELLS and self._row is not None):
+        elif tag not in INLINE_TAGS and tag != "dt" and not (tag in _WITHIN_CELLS and self._row is not None):
             self.end_block()
         if self._count[tag]:
             while self._pop() != tag:
@@ -137,6 +140,8 @@ class _Page(HTMLParser):
                 if self._is_header and not self._quote():
                     self.lines.append((self._first, "|---|"))
         elif text := self._take():
+            if self._is_mail and "@" in text and announces(text):
+                self._quote_rest()
             self.lines += [(self._first, self._quote() + self._mark + text), (self._first, "")]
         self._mark = ""
 
@@ -148,6 +153,11 @@ class _Page(HTMLParser):
         """Whether a block that begins here is a quoted mail, below a line that says so."""
         last = next((line for _, line in self.lines[-2:] if line), "")
         return self._is_mail and announces(last)
+
+    def _quote_rest(self) -> None:
+        """Take the open block quotation for a quoted mail, because a line in it says so."""
+        first = next((place for place, (tag, *_) in enumerate(self._open) if tag == "blockquote"), len(self._open))
+        self._open[first:] = [(tag, counts, True) for tag, counts, _ in self._open[first:]]
 
     def _add(self, text: str) -> None:
         self._block.append(text)

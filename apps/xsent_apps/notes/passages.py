@@ -27,8 +27,7 @@ _UNSEEN = dict.fromkeys(
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
-_ITEM = re.compile(r"^\s*([-*+•]|\d{1,3}[.)])\s")
-_IN_CONTENTS = re.compile(r"\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")  # links to a heading of the file
+_ITEM = re.compile(r"^\s*([-*+•·▪‣◦]|\d{1,3}[.)])\s")
 # A list may begin on the line of a fence. A single line with both ends, such as ```ls```, does not open one.
 _FENCE = re.compile(r"[\s>]*+((?:[-*+]|\d{1,9}[.)])\s++)?(`{3,}+(?=[^`]*+$)|~{3,}+)(.*)")
 _COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # the only line of its paragraph
@@ -286,7 +285,7 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
         return "heading" if text else "", len(heading[1]), text
     if underline := _UNDERLINE.match(line):
         return "underline", 1 if underline[1][0] == "=" else 2, ""
-    if not line.strip() or _is_rule(line) or _IN_CONTENTS.match(line):
+    if not line.strip() or _is_rule(line):
         return "", 0, ""
     if _ROW.match(line):
         if _UNDER_HEADER.match(line):

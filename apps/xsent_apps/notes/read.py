@@ -4,7 +4,7 @@ import gzip
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -33,6 +33,7 @@ _CUES = re.compile(r"\s*(?:WEBVTT\b[^\n]*\n[^>]{0,500}?|\d+\s*\n\s*)[\d:]+[.,]\d
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
 _BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a character of a symbol font
 _DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of the dots that lead to a page number
+_NOTION = re.compile(" [0-9a-f]{32}$")  # Notion exports a page with its number
 _NO_TEXT = frozenset((".pdf", ".docx", ".odt", ".eml", ".mbox"))  # not text, or text in several encodings
 _PAGES = (".html", ".htm", ".xhtml")
 _EDGE = 3  # lines at the top and the bottom of a page, where its number and the title of the text are
@@ -52,6 +53,8 @@ _CELLS = (f"{_W}tc", f"{_TABLE}table-cell")
 _HEADING = f"{_TEXT}h"
 _ITEM = f"{_TEXT}list-item"
 _WORDS = f"{_W}t"
+_HYPHEN = f"{_W}noBreakHyphen"
+_NOTES = {f"{_W}footnoteReference": "word/footnotes.xml", f"{_W}endnoteReference": "word/endnotes.xml"}
 _SPACES = {f"{_W}tab", f"{_W}br", f"{_W}cr", f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"}
 _UNSEEN = {
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",  # repeats the preceding element
@@ -84,7 +87,7 @@ def read_passages(path: Path, remarks: Remarks | None = None) -> list[Passage]:
             text, guessed = decoded(content, declared_encoding(content) if suffix in _PAGES else "")
             content = text.encode(errors="replace")
         source = READERS[suffix](content)
-        stem = path.stem.removesuffix(suffix) if is_packed else path.stem
+        stem = _NOTION.sub("", path.stem.removesuffix(suffix) if is_packed else path.stem)
         found = list(passages(without_data(source.lines), [stem, *source.about]))
         if remarks is not None:
             remarks.add(path, guessed, source.lost)
@@ -197,18 +200,29 @@ def _alike(line: str) -> str:
 
 def _read_docx(content: bytes) -> Source:
     """A Word document."""
-    try:
-        levels = _docx_levels(_part(content, "word/styles.xml"))
-    except KeyError:  # it has no styles
-        levels = {}
+    styles = _optional_part(content, "word/styles.xml")
     body = _part(content, "word/document.xml").find(f"{_W}body")
-    return Source(list(enumerate(_docx_lines(body, levels), 1)) if body is not None else [], [])
+    if body is None:
+        return Source([], [])
+    for tag, name in _NOTES.items():
+        notes = {note.get(f"{_W}id"): note for note in _optional_part(content, name)}
+        for reference in body.iter(tag):
+            reference.extend(notes.pop(reference.get(f"{_W}id"), ()))
+    return Source(list(enumerate(_docx_lines(body, _docx_levels(styles)), 1)), [])
 
 
 def _read_odt(content: bytes) -> Source:
     """An OpenDocument text."""
     body = _part(content, "content.xml").find(f"{_OFFICE}body")
     return Source(list(enumerate(_odt_lines(body), 1)) if body is not None else [], [])
+
+
+def _optional_part(document: bytes, name: str) -> "Iterable[Element]":
+    """An XML file inside a document, or nothing."""
+    try:
+        return _part(document, name)
+    except KeyError:
+        return ()
 
 
 def _part(document: bytes, name: str) -> "Element":
@@ -224,10 +238,10 @@ def _part(document: bytes, name: str) -> "Element":
     return root
 
 
-def _docx_levels(styles: "Element") -> dict[str, int]:
+def _docx_levels(styles: "Iterable[Element]") -> dict[str, int]:
     """Levels of heading styles; their names are always in English, their identifiers are not."""
     levels = {}
-    for style in styles.iter(f"{_W}style"):
+    for style in styles:
         name = style.find(f"{_W}name")
         if name is not None and (heading := _HEADING_STYLE.match(name.get(f"{_W}val", ""))):
             levels[style.get(f"{_W}styleId", "")] = _CONTENTS if heading[2] else min(int(heading[1] or 1), 6)
@@ -308,8 +322,10 @@ def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator
             yield piece
         elif piece.tag not in _UNSEEN and piece.tag not in without and not _is_vanished(piece):
             # Paragraphs of notes and cells are inside other paragraphs.
-            if piece.tag in _SPACES or piece.tag == f"{_TEXT}p":
+            if piece.tag in _SPACES or piece.tag in _PARAGRAPHS:
                 yield " "
+            elif piece.tag == _HYPHEN:
+                yield "-"
             if piece.text and only in ("", piece.tag):
                 yield piece.text
             if piece.tag in _PARAGRAPHS:

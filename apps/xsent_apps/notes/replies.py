@@ -49,6 +49,11 @@ _WROTE = re.compile(
     r"написала?|пишет)\b|書きました|さんのメール",
     re.IGNORECASE,
 )
+_SIGNED = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----\s*$|Hash: (?:SHA|MD|RIPEMD)[\w, -]*$")
+# A signature between two lines of signs, or below one, as in Japan; it has an address or a number.
+_RULER = re.compile(r"\s*(?:[^\w\s]|_){10,}\s*$")
+_CONTACT = re.compile(r"@|https?://|www\.|〒|\d[\d ()/.–-]{6,}\d")
+_LONGEST_SIGNATURE = 10  # lines
 
 
 def sent_lines(lines: Lines, subject: str) -> Lines:
@@ -147,7 +152,7 @@ def _own(lines: Lines) -> Lines:
     for number, line in lines:
         if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
             break
-        if is_sent_from(line):
+        if is_sent_from(line) or _SIGNED.match(line):
             continue
         if line.startswith(">"):
             if not quoted:
@@ -156,7 +161,18 @@ def _own(lines: Lines) -> Lines:
             continue
         quoted = quoted and not line.strip()
         own.append((number, line))
+    own = _without_signature(own)
     return own if any(line.strip() for _, line in own) else []
+
+
+def _without_signature(lines: Lines) -> Lines:
+    """A mail without the signature below its last line of signs, or between its last two."""
+    rulers = [place for place, (_, line) in enumerate(lines) if _RULER.match(line)]
+    if rulers and not any(line.strip() for _, line in lines[rulers[-1] + 1 :]):
+        del rulers[-1]
+    signature = [line for _, line in lines[rulers[-1] :] if line.strip()] if rulers else []
+    is_short = 0 < len(signature) <= _LONGEST_SIGNATURE
+    return lines[: rulers[-1]] if is_short and any(map(_CONTACT.search, signature)) else lines
 
 
 def _remove_attribution(lines: Lines) -> None:

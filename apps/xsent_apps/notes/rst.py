@@ -18,8 +18,12 @@ _FIELD = re.compile(r":[^:\s`][^:`]*:(?:[ \t]+(.*))?$")  # at the top of a file:
 _SHOWN_FIELD = re.compile(":(?:abstract|dedication):", re.IGNORECASE)
 _ALT = re.compile(r"[ \t]*:alt:[ \t]+(.*)")
 _ROLE = re.compile(
-    r":[\w:+.-]{1,40}:`([^`<>]+?)(?:\s*<[^<>`]*>)?`|(?<!`)`([^`<>]+?)\s*<[^<>`]*>`__?"
+    r":[\w:+.-]{1,40}:`([^`<>]+?)(?:\s*<[^<>`]*>)?`|(?<!`)`([^`<>]+?)\s*<[^<>`]*>`__?|(?<!`)`([^`<>]+)`__?(?!\w)"
     r"|(?<!\w)\|(\w(?:[\w -]{0,60}\w)?)\|_*+(?!\w)"
+    r"|(?<![\w`])([^\W_](?:[\w-]*[^\W_])?)_(?![\w`])|[ ]?\[[\w#*.-]{1,40}\]_(?!\w)"
+)
+_MARKED = re.compile(  # code, emphasis, and signs that are none of it
+    r"``([^`\n]+)``|\\([*`_\\])|(?<![\w*`])(\*{1,2})(?![\s*])([^*\n]{0,200}?[^\s*\\])\3(?![\w*])"
 )
 _CODE = frozenset("code code-block sourcecode parsed-literal math prompt doctest testcode ipython".split())
 _PICTURES = frozenset("image figure".split())
@@ -201,4 +205,6 @@ def _indent(line: str) -> int:
 
 
 def _inline(text: str) -> str:
-    return _ROLE.sub(lambda found: found[1] or found[2] or found[3], text)
+    """A text whose links show their label, without the marks of emphasis, and with those of Markdown around code."""
+    text = _ROLE.sub(lambda found: "".join(filter(None, found.groups())), text)
+    return _MARKED.sub(lambda found: f"`{found[1]}`" if found[1] else found[2] or found[4], text)

@@ -58,6 +58,8 @@ _BEYOND_ASCII = re.compile(rf"[^\0-\x7f{_TYPOGRAPHY}]")
 _RUSSIAN = re.compile(r"(?<!\w)(?:[А-ЯЁЄІЇҐ]?[а-яёєіїґ]+|[А-ЯЁЄІЇҐ]+)(?!\w)")  # a word
 _FREQUENT = re.compile("[оеаинтсрвлкмдпуі]")  # four fifths of the letters of a Russian text
 _CAPITAL = 0.6  # weight of a capital beside small letters: KOI8-R has one where cp1251 has the other
+# A frame, in texts of DOS; its lines may be letters in other encodings.
+_DRAWN = re.compile(r"[─-╬]?(\S)\1{4,}[─-╬]?|^[│║]|[│║] *$", re.MULTILINE)
 _KANA = re.compile("[ぁ-ヿ]")
 _LEAST_CYRILLIC = 0.55  # lowest share of frequent letters in all beyond ASCII
 _LEAST_JAPANESE = 0.1  # lowest share of kana
@@ -169,8 +171,8 @@ def _score(text: str, letters: re.Pattern[str]) -> float:
     """The share of these letters in all characters beyond ASCII; those outside of Russian words count against it."""
     if not (first := _BEYOND_ASCII.search(text)):
         return 0
-    text = text[first.start() : first.start() + _SAMPLE]
-    beyond = _count(_BEYOND_ASCII, text)
+    text = _DRAWN.sub("", text[first.start() : first.start() + _SAMPLE])
+    beyond = _count(_BEYOND_ASCII, text) or 1
     if letters is not _FREQUENT:
         return _count(letters, text) / beyond
     words = " ".join(_RUSSIAN.findall(text))

@@ -11,6 +11,10 @@ HYPHENS = ("-", "\u2010", *_SURE)
 _BEGINNING = re.compile(r"[\w'’-]{0,60}\w$")
 _REST = re.compile(r"\s*([^\W_][\w'’-]{0,59})")
 _LETTERS = re.compile(r"\w+")
+_JAPANESE = "\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff々〆ヶ〇"
+_WRAPPED = re.compile(rf"[{_JAPANESE}]$")
+_WRAPPED_LENGTH = 20  # characters; a shorter line of Japanese, such as a name, is not cut at a margin
+_CONTINUED = re.compile(rf"\s*+([「『（]?[{_JAPANESE}]++[」』）、。！？]*+)\s*+")
 _LONGEST = 80  # characters around a cut that matter
 # The rest of a word with its punctuation, and what follows up to the next word: a line that began with a number or a
 # sign could be read as an item of a list.
@@ -117,17 +121,22 @@ class Hyphens:
         return bool(_DUTCH.search(self._text.casefold()))
 
     def rejoined(self, lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
-        """The numbered lines of a paragraph; the rest of a cut word moves up to its beginning."""
+        """The numbered lines of a paragraph; the rest of a cut word moves up to its beginning.
+
+        Japanese is cut without a hyphen: what comes before the next sign moves up.
+        """
         found = list[tuple[int, list[str]]]()  # pieces, because a line may get the rests of many
         for number, line in lines:
             pieces = found[-1][1] if found else [""]
-            hyphen = self.between(pieces[-1].rstrip(), line)
-            if hyphen is None:
+            last = pieces[-1].rstrip()
+            if (hyphen := self.between(last, line)) is not None:
+                pulled, last = _PULLED.match(line), last[:-1] + hyphen
+            else:
+                pulled = _CONTINUED.match(line) if len(last) >= _WRAPPED_LENGTH and _WRAPPED.search(last) else None
+            if pulled is None:
                 found.append((number, [line]))
                 continue
-            pulled = _PULLED.match(line)
-            assert pulled is not None  # _hyphen found a word
-            pieces[-1] = pieces[-1].rstrip()[:-1] + hyphen
+            pieces[-1] = last
             pieces.append(pulled[1])
             if pulled.end() < len(line):
                 found.append((number, [line[pulled.end() :]]))

@@ -3,25 +3,31 @@
 import re
 import unicodedata
 from collections import defaultdict
-from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
 from xsent.mining.number_words import HALF, TABLES, number_words
 from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, value
 
-# Halves and quarters in the form NFKC: 2½ is 21⁄2.
-_FRACTION = re.compile("([0-9]{0,9}) ?([13])⁄([248])(?![0-9])|(?<![0-9/.,])()(1)/(2)(?= [^\\W\\d_])")
 _AND_HALF = re.compile(
     "(?: ?[^\\W\\d_]{1,12})? (?:and a half|et demie?|[ye] (?:un |um )?(?:medi|mei|mezz)[ao]|en een half|с половиной)"
     f"(?![{LETTERS}])|(?:時間|年|[かヶ]月)半"
 )
 _JAPANESE_HALF = re.compile("半(?=[分錠額日年個数月枚杯])")
 
-_UNIT_OF = {name: unit for unit, names in TABLES["units"].items() for name in names.casefold().split()}
+_UNIT_OF = {
+    name.replace("_", " "): unit for unit, names in TABLES["units"].items() for name in names.casefold().split()
+}
 _NAMES = "|".join(map(re.escape, sorted(_UNIT_OF, key=len, reverse=True)))
 _UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES}|(?:per|pour) cent|por ciento|por cento|per cento)(?![{LETTERS}'’])")
-_UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub) ?$")
+_UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub|大さじ|小さじ) ?$")
+# Halves, quarters and so on in the form NFKC: 2½ is 21⁄2. With a slash they may be dates: 1 1/2 is a number before a
+# word, 3/4 before a unit only.
+_FRACTION = re.compile(
+    "([0-9]{0,9}) ?([1-7])⁄([2-8])(?![0-9])|(?<![0-9/.,-])([0-9]{1,3}) ([1-7])/([2-8])(?= [^\\W\\d_])"
+    f"|(?<![0-9/.,-])()([1-7])/([2-8])(?= ?(?:{_NAMES})(?![{LETTERS}]))|(?<![0-9/.,])()(1)/(2)(?= [^\\W\\d_])"
+)
+_POWER = re.compile(f"(?<=[0-9])( ?(?:[ck]?m|ft|[кс]?м))\\^?([23])(?![0-9{LETTERS}])")  # m² in the form NFKC, or m^2
 _MINUS = re.compile(
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
     r"(?<!au )moins|(?<!al |ao |lo |no )menos|meno|min|минус) |マイナス|零下)$"
@@ -63,6 +69,7 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
 def quantities(text: str) -> list[Quantity]:
     """All quantities of a text, in digits or in words."""
     folded = _FRACTION.sub(_decimal, unicodedata.normalize("NFKC", text).casefold())
+    folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
     numbers = find_numbers(folded)
     halves = (Number("plain", *found.span(), ((HALF,),)) for found in _JAPANESE_HALF.finditer(folded))
     every = sorted([*numbers, *number_words(folded, numbers), *halves], key=lambda number: number.start)
@@ -72,7 +79,7 @@ def quantities(text: str) -> list[Quantity]:
 def _decimal(fraction: re.Match[str]) -> str:
     """2½ as 2.5."""
     whole, over, under = (found for found in fraction.groups() if found is not None)
-    return f" {int(whole or 0) + Decimal(over) / Decimal(under):f}"
+    return f" {int(whole or 0) + int(over) / int(under):.3f}".rstrip("0").rstrip(".")
 
 
 def _read(folded: str, number: Number) -> list[Quantity]:

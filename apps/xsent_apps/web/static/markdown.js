@@ -1,4 +1,4 @@
-// Reads Markdown without what its writer hid, and its front matter, as xsent_apps/notes/markdown.py does.
+// Reads Markdown as it is shown, and its front matter, as xsent_apps/notes/markdown.py does.
 
 const FENCED = /^(---|\+\+\+|;;;)[ \t]*(?:yaml|toml|json)?[ \t]*\n([^]*?\n)?(?:\1|\.\.\.)[ \t]*(?:\n|$)/i;
 const OBJECT = /^()(\{\n[^]*?\n\})[ \t]*\n/;
@@ -13,16 +13,20 @@ const NAMES = new Set("title aliases alias tags tag keywords".split(" ")); // fi
 const HIDDEN = new RegExp(
   [
     /(?<fenced>^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?<fence>`{3,}(?=[^`\n]*$)|~{3,}(?!~))[^\n]*(?:[^]*?^[ \t>]*\k<fence>[`~]*[ \t]*$|[^]*))/u,
-    /(?<span>(?<!`)(?<ticks>`+)(?!`)(?:(?!\n[ \t]*\n)[^])+?(?<!`)\k<ticks>(?!`)|\\[^\n\w])/u,
+    /(?<span>(?<!`)(?<ticks>`+)(?!`)(?:(?!\n[ \t]*\n)[^])+?(?<!`)\k<ticks>(?!`))|\\(?<escaped>[!-\/:-@\[-`\{\}~])/u,
     /｜(?<word>[^《》｜\n]{1,40})《[^《》\n]{1,40}》|(?<=[\p{sc=Han}々〆ヶ〇])《[ぁ-ヿ\s]{1,40}》/u, // furigana
     /\{(?<braced>[^\{\}\|\n]{1,40})(?:\|[ぁ-ヿ\s]{1,40})+\}|\[(?<listed>[^\[\]\n]{1,40})\]\{[ぁ-ヿ\s]{1,40}\}|<\/?(?:ruby|rb|rt|rp|rtc)\b[^<>]*>/u,
     // Marks of programs that keep notes.
     /^ {0,3}\[[^\]\n]{0,99}\]:[ \t]*#(?:[ \t][^\n]*)?$|^[ \t]*(?:id|collapsed|logseq\.[\w.\-]+)::[^\n]*$/u,
     /^[ \t]*(?:SCHEDULED|DEADLINE):[ \t]*<[^>\n]*>[ \t]*$|^[ \t>]*:{3,}[ \t]*(?:\{[^\n\{\}]*\}|[\w\-]+)?[ \t]*:*$/u,
     /^[\-*+] [^\n]*\n\{: ?toc\b[^\n]*$|^[ \t]*\{(?::[^\{\}\n:]*|%(?! comment)[^%\n]*%)\}[ \t]*$/u,
+    /^[ \t]*\[\[?_?[Tt][Oo][Cc]_?\]?\][ \t]*$|^[ \t]*(?:[\-*+]|\d{1,3}[.\)])[ \t]+\[[^\]\n]*\]\(#[^\)\n]*\)[ \t]*$/u, // a table of contents
+    /(?:(?<=[\)\]`])|[ \t]+(?=\{[^\{\}\n]*\}[ \t]*$))\{(?:: ?[a-z]|[#.][A-Za-z])[^\{\}\n]*\}/u, // attributes
+    /\{\{(?:<[^\n]*?>|%[^\n]*?%|(?:query|embed|renderer|video)\b[^\{\}\n]*)\}\}|\(\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)\)/u, // Hugo, Logseq
+    /(?<=[^\s\|])\[\^[^\[\]\s]{1,40}\](?!:)|(?<=\S)\\$/u, // the number of a footnote, a line's end
     /(?<=> )\[![\w\-]+\][\-+]? ?|(?<=\S)[ \t]+\^[A-Za-z0-9\-]{4,}$/u,
     // Comments.
-    /<!--(?:-?>|[^]*?-->)|^[ \t>]*(?:[\-*+][ \t]+)?(?:%%(?!%)[^]*?%%|:(?:LOGBOOK|PROPERTIES):[ \t]*$[^]*?:END:)/u,
+    /<!--(?:-?>|[^]*?-->)|<(?<unseen>style|script)[\s>][^]*?<\/\k<unseen>>|^[ \t>]*(?:[\-*+][ \t]+)?(?:%%(?!%)[^]*?%%|:(?:LOGBOOK|PROPERTIES):[ \t]*$[^]*?:END:)/u,
     /(?<![\w%])%%(?!%)[^\n]*?%%|\{\/\*[^]*?\*\/\}|\{% comment %\}[^]*?\{% endcomment %\}|\{::comment\}[^]*?\{:\/comment\}/u,
   ]
     .map(({ source }) => source)
@@ -38,13 +42,62 @@ const RUN = /(?<![\w+/.:@?=&%#-])[A-Za-z0-9+/]{200,}={0,2}/g; // data without an
 /** The visible text of a note; title, aliases and tags of its front matter name the whole. @param {string} note */
 export function readMarkdown(note) {
   const [front, content] = frontMatter(note);
+  const code = []; // what stays as it is
   const shown = withoutData(note.slice(front.length).replace(JOPLIN, ""))
     .replace(/<r(?:t|p|tc)\b[^<>]*>[^<>]*(?:<\/r(?:t|p|tc)\s*>|(?=<\/?r(?:uby|b|t|p)\b))/g, "")
     .replace(HIDDEN, (found, ...rest) => {
-      const { fenced, span, word, braced, listed } = rest.at(-1);
-      return fenced ?? span ?? word ?? braced ?? listed ?? emptyLines(found);
+      const { fenced, span, escaped, word, braced, listed } = rest.at(-1);
+      const kept = fenced ?? span ?? (/[\\#`~]/.test(escaped) ? found : escaped);
+      if (kept) code.push(kept);
+      return kept ? "\0" : (word ?? braced ?? listed ?? emptyLines(found));
     });
-  return { text: shown, names: content ? namesIn(content) : [] };
+  const text = withoutMarks(shown).replace(/\0/g, () => code.shift());
+  return { text, names: content ? namesIn(content) : [] };
+}
+
+const LABEL = String.raw`\[((?:[^\[\]]|\[[^\[\]]*\])*)\]`;
+const TARGET = String.raw`\([ \t]*(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*)(?:\s+(?:"[^"\n]*"|'[^'\n]*'|=[\dx]+))?[ \t]*\)`;
+const [PICTURE, LINK] = [new RegExp(`!${LABEL}${TARGET}`, "g"), new RegExp(LABEL + TARGET, "g")];
+const PAGE = /!?\[\[(?![\s[])([^[\]|\n]*?)(?:\\?\|([^[\]\n]*))?\]\]/g; // a link of Obsidian and of wikis
+const EMPHASIS = [
+  /(?<![0-9A-Za-z*])\*\*\*?(?![\s*])((?:[^*\n]|\*(?!\*)|\n(?![ \t]*\n)){1,500}?)(?<![\s*])\*\*\*?(?!\*)/g,
+  /(?<![\p{L}\p{N}_/\\.-])__(?![\s_])((?:[^_\n]|_(?!_)|\n(?![ \t]*\n)){1,500}?)(?<![\s_])__(?![\p{L}\p{N}_])/gu,
+  /(?<!~)~~(?![\s~])((?:[^~\n]|~(?!~)|\n(?![ \t]*\n)){1,500}?)(?<![\s~])~~(?!~)/g,
+  /(?<![0-9A-Za-z_=!<>])==(?![\s=])([^=\n]{1,500})(?<!\s)==(?![0-9A-Za-z_=])/g,
+  /(?<![\p{L}\p{N}_*/\\.-])\*(?=[\p{L}\p{N}_])([^*\n]{1,200})(?<=[\p{L}\p{N}_.!?:,;)])\*(?![\p{L}\p{N}_*/\\-]|\.[\p{L}\p{N}_])/gu,
+  /(?<![\p{L}\p{N}_/\\.-])_(?=[\p{L}\p{N}])([^_\n]{1,200})(?<=[\p{L}\p{N}.!?:,;)])_(?![\p{L}\p{N}_/\\-]|\.[\p{L}\p{N}_])/gu,
+];
+const TAG = /<\/?([a-z][a-z0-9]*)(?:\s+(?:open|hidden|[^<>=]*=[^<>]*)?)?\/?>/gi;
+const INLINE = new Set(
+  "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q s samp small span strike strong sub sup tt u var wbr".split(" "),
+);
+const BLOCK =
+  /^(?:address|article|aside|blockquote|br|center|d[dlt]|details|div|figcaption|figure|footer|h[1-6r]|header|img|li|main|nav|[ou]l|p|picture|section|summary|table|tbody|td|tfoot|th|thead|tr)$/;
+const ADDRESS = /^ {0,3}\[(?!\^)([^[\]\n]+)\]:[ \t]+<?(?!data:)(?=\S*(?:[/#]|\.\w))\S+>?(?:[ \t]+["'(][^\n]*)?[ \t]*$/gm;
+const REFERENCE = /!?\[([^[\]]*)\](?:\[([^[\]\n]*)\])?(?!\()/g;
+const ENTITY = /&(?:#(\d{1,6})|#x([0-9a-f]{1,5})|(lt|gt|amp|quot|apos|nbsp));/gi; // those that programs write
+const NAMED = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'", nbsp: "\u00a0" };
+
+/** A text without tags and marks, and with characters for entities; links show their label. @param {string} text */
+function withoutMarks(text) {
+  const small = (name) => name.trim().toLowerCase().replace(/\s+/g, " ");
+  const names = new Set(Array.from(text.matchAll(ADDRESS), ([, name]) => small(name)));
+  const shown = text
+    .replace(/<((?:https?|mailto):[^<>\s]+|[\w.+-]+@[\w.-]+)>/g, "$1")
+    .replace(TAG, (tag, name) => {
+      const kind = name.toLowerCase();
+      if (!INLINE.has(kind) && !BLOCK.test(kind)) return tag;
+      const words = kind === "img" && /\balt\s*=\s*(["'])([^]*?)\1/i.exec(tag);
+      return (words ? words[2] : INLINE.has(kind) ? "" : " ") + "\n".repeat(tag.split("\n").length - 1);
+    })
+    .replace(ADDRESS, "")
+    .replace(REFERENCE, (found, label, name) => (names.has(small(name || label)) ? label : found))
+    .replace(PICTURE, "$1")
+    .replace(LINK, "$1")
+    .replace(PAGE, (_, page, label) => (label && !/^[\dx]*$/.test(label) ? label : page.replace(/#?\^.*/, "").replace(/^#/, "").replaceAll("#", " > ")));
+  return EMPHASIS.reduce((rest, emphasis) => rest.replace(emphasis, "$1"), shown).replace(ENTITY, (_, number, hex, name) =>
+    name ? NAMED[name.toLowerCase()] : String.fromCodePoint(hex ? parseInt(hex, 16) : number),
+  );
 }
 
 const emptyLines = (text) => text.replace(/[^\n]+/g, "");

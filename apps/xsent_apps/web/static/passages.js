@@ -15,8 +15,7 @@ const HEADING = /^(#{1,6})\s+(.*)/;
 const HEADING_END = /(^|\s)#+$/;
 const UNDERLINE = /^(={3,}|-{3,})\s*$/; // below a heading
 const RULE = /^\s*([-*_]\s*){3,}$/;
-const ITEM = /^\s*([-*+•]|\d{1,3}[.)])\s/;
-const IN_CONTENTS = /^\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$/; // links to a heading of the file
+const ITEM = /^\s*([-*+•·▪‣◦]|\d{1,3}[.)])\s/;
 const FENCE = /^[\s>]*((?:[-*+]|\d{1,9}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,}(?!~))(.*)/;
 const COMMAND = /^\s*`[^`]+`\s*$/; // the only line of its paragraph
 const ROW = /^\s*\|.*\|\s*$/;
@@ -186,7 +185,7 @@ function markOf(line, following) {
     return [text ? "heading" : "", text, heading[1].length];
   }
   if (UNDERLINE.test(line)) return ["underline", "", line.startsWith("=") ? 1 : 2];
-  if (!line.trim() || RULE.test(line) || IN_CONTENTS.test(line)) return ["", "", 0];
+  if (!line.trim() || RULE.test(line)) return ["", "", 0];
   if (ROW.test(line)) return [ROW.test(following) && UNDER_HEADER.test(following) ? "header" : "row", line, 0];
   if (ITEM.test(line)) return ["item", line, 0];
   return [COMMAND.test(line) ? "code" : "text", line.replace(QUOTE, ""), 0];
