@@ -27,6 +27,7 @@ APPS_FROM_RUNTIME = {
     "xsent.files.text",
     "xsent.files.vectors",
     "xsent.greetings",
+    "xsent.marks",
     "xsent.cli.terminal",
     "xsent.cli.options",
     "xsent.cli.rows",
