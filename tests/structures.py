@@ -281,7 +281,8 @@ AOZORA_SHOWN: Shown = [("走れメロス 一 メロスは邪智暴虐の王を�
 PAGES: dict[str, str] = {  # their text, and they
     "会議は短槍です。": "<ruby>会議<rp>(</rp><rt>か</rt><rp>)</rp></ruby>は<ruby>短<rt>たん<rb>槍<rt>そ</ruby>です。",
     "The termination of dams, payable.": "<p>The termi-\nnation of da&shy;<br>ms, <del>pay</del>able.<!-- secret -->",
-    "Bufo A toad. ¶": "<p>Bufo<span class=mw-editsection>[edit]</span><a class=headerlink>¶</a><i class=sr-only>x</i> "
+    "Bufo A toad. ¶": "<a class=top-skip-link>x</a><p>Bufo<span class=mw-editsection>[edit]</span>"
+    "<a class=headerlink>¶</a><i class=sr-only>x</i> "
     "A toad. ¶<video>x</video>",
     "A red car": f"<p>A <img alt='red car' src='data:image/png;base64,{BASE64}'> <i hidden><img alt=b src='data:'></i>",
 }

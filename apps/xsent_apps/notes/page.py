@@ -21,7 +21,7 @@ _ROLES_WITHOUT_TEXT = frozenset(["navigation", "contentinfo", "search"])
 _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
     r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|(header|hash)-?link|header-anchor|"
-    r"anchor(js)?-link|skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
+    r"anchor(js)?-link|([\w-]*-)?skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
     r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
     re.IGNORECASE,
 )

@@ -58,7 +58,7 @@ _NOTES = {f"{_W}footnoteReference": "word/footnotes.xml", f"{_W}endnoteReference
 _SPACES = {f"{_W}tab", f"{_W}br", f"{_W}cr", f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"}
 _UNSEEN = {
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",  # repeats the preceding element
-    *(f"{_W}delText", f"{_W}instrText", f"{_W}rt"),
+    *(f"{_W}delText", f"{_W}instrText", f"{_W}moveFrom", f"{_W}rt"),
     *(f"{_TEXT}tracked-changes", f"{_TEXT}note-citation", f"{_OFFICE}annotation", f"{_OFFICE}binary-data"),
     *(f"{_TEXT}ruby-text", f"{_TEXT}table-of-content", f"{_TEXT}hidden-text", f"{_TEXT}hidden-paragraph"),
 }
