@@ -103,7 +103,20 @@ GERMAN = "▁die ▁schw ester ▁rief ▁die ▁lehrerin ."
     ],
 )
 def test_what_would_mean_the_same_or_nothing_is_left(swaps: Swaps, english: str, german: str) -> None:
-    assert swaps.find(ids(english), swaps.align(ids(english), ids(german))) is None
+    [words] = swaps.align((tokens(english), tokens(german)))
+    assert swaps.find(ids(english), words) is None
+
+
+def test_words_are_found_in_each_sentence_as_if_it_were_alone(swaps: Swaps) -> None:
+    # The second begins inside a word, the third is empty, the fourth has no word that counts.
+    texts = [ENGLISH, "ester ▁nurse .", "", "▁the .", GERMAN]
+    words = swaps.words(tokens(*texts))
+    found = [words.spans[words.of(number)].tolist() for number in range(len(texts))]
+    assert found == [[[1, 2], [2, 3], [4, 5]], [[1, 2]], [], [], [[1, 3], [3, 4], [5, 6]]]
+    for number, one in enumerate(texts):
+        alone = swaps.words(tokens(one))
+        assert alone.spans.tolist() == found[number]
+        np.testing.assert_allclose(alone.vectors, words.vectors[words.of(number)], rtol=1e-6)
 
 
 def test_the_last_pairs_become_copies_of_those_with_the_likest_words(swaps: Swaps) -> None:

@@ -11,7 +11,6 @@ Another spelling, without accents, with ae for ä, or with typing errors, keeps 
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.words import SPELLED, without_accents
-from xsent_train.tokens import Tokens, to_tokens
+from xsent_train.tokens import Tokens, to_tokens, token_positions
 
 Sides = tuple[Tokens, Tokens]
 Pieces = NDArray[np.int64]
@@ -55,6 +54,18 @@ class Copy(NamedTuple):
     number: int  # of the original pair in its batch
     english: Pieces
     translation: Pieces
+
+
+class Words(NamedTuple):
+    """The words of the sentences of a batch."""
+
+    spans: NDArray[np.int64]  # start and end of each among the pieces of its sentence [W, 2]
+    first: list[int]  # the number of each sentence's first word, and the number of all words [b + 1]
+    vectors: Vectors  # of length 1 [W, D]
+
+    def of(self, sentence: int) -> slice:
+        """The words of a sentence."""
+        return slice(self.first[sentence], self.first[sentence + 1])
 
 
 class Aligned(NamedTuple):
@@ -92,15 +103,17 @@ class Swaps:
 
         `letters` are the pieces that are words or parts of words, see `maskable_pieces` [V].
         """
-        self._rows: Vectors = F.normalize(table.float() - table.float().mean(dim=0), dim=1).numpy()
+        self._rows = F.normalize(table.float() - table.float().mean(dim=0), dim=1)
         pieces = range(len(processor))
         self._begins = np.array([processor.id_to_piece(piece).startswith("▁") for piece in pieces])
         self._letters = letters
         digits = np.array([any(map(str.isdigit, processor.id_to_piece(piece))) for piece in pieces])
         self._digits = digits & self._letters  # a byte has digits in its name
-        self._common = np.exp([processor.get_score(piece) for piece in pieces]) > COMMON
-        self._joining = [processor.piece_to_id(piece) for piece in JOINING]
+        self._rare = ~(np.exp([processor.get_score(piece) for piece in pieces]) > COMMON)
+        self._joining = {processor.piece_to_id(piece) for piece in JOINING}
         self._counted = {tuple(ids) for ids in processor.encode(COUNTED.split())}
+        self._numeric = self._digits.copy()  # pieces that may be in a number
+        self._numeric[[ids[0] for ids in self._counted]] = True
 
     def replace_last(self, sides: Sides, languages: Pieces, limit: int) -> tuple[Sides, Tensor]:
         """Replace up to `limit` pairs at the end of a batch by copies of others with words swapped.
@@ -110,43 +123,55 @@ class Swaps:
         """
         english, translation = (np.split(side.ids.numpy(), side.offsets[1:].numpy()) for side in sides)
         pairs = list(zip(english, translation, strict=True))[: len(english) - limit]
-        aligned = [self.align(*pair) for pair in pairs]
+        aligned = self.align((sides[0].part(0, len(pairs)), sides[1].part(0, len(pairs))))
         numbers = self._numbers(pairs, aligned, languages)
         copies = [*exchanged(pairs, numbers)[: int(NUMBERS * limit)], *self._within(pairs, aligned)][:limit]
         for place, copy in enumerate(copies, len(english) - len(copies)):
             english[place], translation[place] = copy.english, copy.translation
         return (_tokens(english), _tokens(translation)), torch.tensor([copy.number for copy in copies]).long()
 
-    def align(self, english: Pieces, translation: Pieces) -> Aligned:
-        """The words of a pair that are each other's nearest neighbours."""
-        words, translated = self._words(english), self._words(translation)
-        if not words or not translated:
-            return Aligned([], [], self._rows[:0], self._rows[:0])
-        own, other = self._vectors(english, words), self._vectors(translation, translated)
-        cosines = own @ other.T
-        nearest, back = cosines.argmax(axis=1), cosines.argmax(axis=0)
-        known = ((back[nearest] == np.arange(len(words))) & (cosines.max(axis=1) > TRANSLATED)).nonzero()[0]
-        there = nearest[known]
-        return Aligned([words[i] for i in known], [translated[i] for i in there], own[known], other[there])
+    def align(self, sides: Sides) -> list[Aligned]:
+        """For each pair, the words that are each other's nearest neighbours."""
+        english, translation = map(self.words, sides)
+        return [aligned(english, translation, pair) for pair in range(len(sides[0].lengths))]
+
+    def words(self, tokens: Tokens) -> Words:
+        """The words of sentences, without punctuation after them and without the most common words."""
+        ids, offsets, count = tokens.ids.numpy(), tokens.offsets.numpy(), len(tokens.ids)
+        begins = self._begins[ids]
+        marks = begins.copy()
+        marks[offsets[tokens.lengths.numpy() > 0]] = True  # a word ends with its sentence
+        starts = marks.nonzero()[0]
+        last = np.where(self._letters[ids], np.arange(count), -1)
+        ends = np.maximum.reduceat(last, starts) + 1 if count else starts
+        rare = np.concatenate([[0], self._rare[ids].cumsum()])
+        kept = begins[starts] & (ends > starts) & (rare[ends] > rare[starts])
+        starts, ends = starts[kept], ends[kept]
+        sentence = np.searchsorted(offsets, starts, side="right") - 1
+        first = np.searchsorted(sentence, np.arange(len(offsets) + 1)).tolist()
+        spans = np.stack([starts, ends], axis=1) - offsets[sentence][:, None]
+        return Words(spans, first, self._vectors(tokens.ids, torch.from_numpy(starts), torch.from_numpy(ends)))
+
+    def _vectors(self, ids: Tensor, starts: Tensor, ends: Tensor) -> Vectors:
+        """The mean rows of the pieces from each start to its end, of length 1."""
+        lengths = ends - starts
+        pieces = torch.repeat_interleave(starts, lengths) + token_positions(lengths)
+        means = F.embedding_bag(ids[pieces], self._rows, lengths.cumsum(0) - lengths, mode="mean")
+        vectors: Vectors = F.normalize(means, dim=1).numpy()
+        return vectors
 
     def find(self, english: Pieces, words: Aligned) -> Swap | None:
         """The two most similar words of a pair, except for near-synonyms and words of a list."""
         alike = words.own @ words.own.T
         alike_in_both = np.maximum(alike, words.other @ words.other.T)
-        return max(
-            (
-                Swap(
-                    float(alike[i, j]),
-                    (words.english[i], words.english[j]),
-                    (words.translation[i], words.translation[j]),
-                )
-                for i, j in combinations(range(len(alike)), 2)
-                if alike[i, j] > ALIKE
-                and alike_in_both[i, j] < SAME
-                and not self._in_list(english[words.english[i][1] : words.english[j][0]])
-            ),
-            default=None,
-        )
+        one, other = ((alike > ALIKE) & (alike_in_both < SAME)).nonzero()
+        one, other = one[one < other], other[one < other]
+        for place in np.argsort(alike[one, other], kind="stable")[::-1].tolist():  # of equal ones, the last
+            i, j = int(one[place]), int(other[place])
+            if not self._in_list(english[words.english[i][1] : words.english[j][0]]):
+                pairs = (words.english[i], words.english[j]), (words.translation[i], words.translation[j])
+                return Swap(float(alike[i, j]), *pairs)
+        return None
 
     def _within(self, pairs: Sequence[Pair], aligned: Sequence[Aligned]) -> list[Copy]:
         """Copies with two words swapped, the most similar words first."""
@@ -160,6 +185,8 @@ class Swaps:
         """The first number of each pair that has one, in digits or in words."""
         found = []
         for pair, ((english, translation), words) in enumerate(zip(pairs, aligned, strict=True)):
+            if not self._numeric[english].any():
+                continue
             for word, other, vector in zip(words.english, words.translation, words.own, strict=True):
                 written = english[slice(*word)], translation[slice(*other)]
                 if self._digits[written[0]].any() or tuple(written[0].tolist()) in self._counted:
@@ -168,23 +195,24 @@ class Swaps:
                     break
         return found
 
-    def _words(self, pieces: Pieces) -> list[Word]:
-        """The words of a sentence, without punctuation after them and without the most common words."""
-        starts = self._begins[pieces].nonzero()[0].tolist()
-        spans = (
-            (start, start + int(self._letters[pieces[start:end]].nonzero()[0].max(initial=-1)) + 1)
-            for start, end in pairwise([*starts, len(pieces)])
-        )
-        return [(start, end) for start, end in spans if end > start and not self._common[pieces[start:end]].all()]
-
-    def _vectors(self, pieces: Pieces, words: list[Word]) -> Vectors:
-        means = np.stack([self._rows[pieces[start:end]].mean(axis=0) for start, end in words])
-        vectors: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
-        return vectors
-
     def _in_list(self, between: Pieces) -> bool:
         """Whether the pieces between two words, if any, show that these are in a list."""
-        return not len(between) or (len(between) <= LIST and bool(np.isin(between, self._joining).any()))
+        return not len(between) or (len(between) <= LIST and not self._joining.isdisjoint(between.tolist()))
+
+
+def aligned(english: Words, translation: Words, pair: int) -> Aligned:
+    """The words of a pair that are each other's nearest neighbours."""
+    here, there = english.of(pair), translation.of(pair)
+    own, other = english.vectors[here], translation.vectors[there]
+    if not len(own) or not len(other):
+        return Aligned([], [], own[:0], other[:0])
+    cosines = own @ other.T
+    nearest = cosines.argmax(axis=1)
+    mutual = cosines.argmax(axis=0)[nearest] == np.arange(len(own))
+    known = (mutual & (cosines.max(axis=1) > TRANSLATED)).nonzero()[0]
+    translated = nearest[known]
+    first, second = english.spans[here][known].tolist(), translation.spans[there][translated].tolist()
+    return Aligned([(a, b) for a, b in first], [(a, b) for a, b in second], own[known], other[translated])
 
 
 def exchanged(pairs: Sequence[Pair], numbers: Sequence[Number]) -> list[Copy]:
