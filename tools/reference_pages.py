@@ -26,6 +26,7 @@ PROGRAMS = {
     "xsent-export": ("xsent_export.cli", 'Turns a checkpoint into a bundle: `pip install "xsent[export]"`.'),
     "xsent-bench": ("xsent_bench.cli", 'Measures: `pip install "xsent[bench]"`.'),
 }
+EXAMPLE = "Example: "
 COMPLETION = ("--install-completion", "--show-completion")
 METAVARS = {"path": "PATH", "int": "N", "int range": "N", "float": "X", "float range": "X", "str": "TEXT"}
 METAVARS |= {f"list[{name}]": METAVARS[name] for name in ("str", "int")} | {"list[Path]": "PATH"}
@@ -88,13 +89,14 @@ def _describe(path: str, command: Any, context: Any) -> list[str]:  # noqa: ANN4
     arguments = [one for one, _ in named if one.param_type_name == "argument"]
     usage = " ".join([path, *map(_argument, arguments), "[OPTIONS]"])
     lines = [f"### {path}" if path not in PROGRAMS else "### Usage", "", f"`{usage}`", ""]
-    lines += [_escape(part.replace("\n", " ")) + "\n" for part in (command.help or "").split("\n\n")]
+    parts = [" ".join(part.split()) for part in f"{command.help or ''}\n\n{command.epilog or ''}".split("\n\n")]
+    lines += [f"{_escape(part)}\n" for part in parts if part and not part.startswith(EXAMPLE)]
     for one, record in named:
         if record and not {*one.opts} & {*COMPLETION}:
             name = _argument(one).strip("[].") if one in arguments else _metavar(record[0])
             lines.append(f"- `{name}`: {_escape(record[1])}".removesuffix(": "))
-    example = (command.epilog or "").removeprefix("Example: ")
-    return [*lines, "", *([f"Example: `{example}`", ""] if example else [])]
+    examples = [f"{EXAMPLE}`{part.removeprefix(EXAMPLE)}`\n" for part in parts if part.startswith(EXAMPLE)]
+    return [*lines, "", *examples]
 
 
 def _argument(argument: Any) -> str:  # noqa: ANN401
@@ -109,9 +111,12 @@ def _metavar(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """A text in which Markdown finds nothing but code."""
+    """A text in which Markdown finds nothing but code, and options are code."""
     parts = " ".join(text.split()).split("`")
-    return "`".join([part if row % 2 else re.sub(r"(\*|<(?=\w))", r"\\\1", part) for row, part in enumerate(parts)])
+    for row in range(0, len(parts), 2):  # outside of code
+        parts[row] = re.sub(r"(\*|<(?=\w))", r"\\\1", parts[row])
+        parts[row] = re.sub(r"(?<![\w-])(--[a-z][a-z-]*)", r"`\1`", parts[row])
+    return "`".join(parts)
 
 
 def http_page() -> str:
@@ -208,9 +213,10 @@ INTRODUCTION = """
 `xsent serve` answers these requests. [The guide](../guides/serve.md) says how to start it. The server describes itself
 at `/openapi.json`.
 
-- Send JSON in UTF-8. `null` counts as a missing field. `/v1/embeddings` ignores unknown fields, because programs send those
-  of other servers; `/classify` and `/search` refuse them.
-- A text without words, such as `...` or `N/A`, has the label `null`. So has an empty text, which the other routes refuse.
+- Send JSON in UTF-8. `null` counts as a missing field. `/v1/embeddings` ignores unknown fields, because programs send
+  those of other servers; `/classify` and `/search` refuse them.
+- A text without words, such as `...` or `N/A`, has the label `null`. So has an empty text, which the other routes
+  refuse.
 - If the server has a key, send the header `Authorization: Bearer KEY`. `/`, `/health` and `/openapi.json` need none.
 - Every answer with vectors, labels or hits has two headers. `X-Xsent-Fingerprint` names the vector space: vectors of
   different fingerprints cannot be compared. `X-Xsent-Split` counts the texts that were split because they are too long.
