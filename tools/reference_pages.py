@@ -87,7 +87,8 @@ def _describe(path: str, command: Any, context: Any) -> list[str]:  # noqa: ANN4
     arguments = [one for one, *_ in named if one.param_type_name == "argument"]
     usage = " ".join([path, *map(_argument, arguments), "[OPTIONS]"])
     lines = [f"### {path}" if path not in PROGRAMS else "### Usage", "", f"`{usage}`", ""]
-    lines += [_escape(part.replace("\n", " ")) + "\n" for part in (command.help or "").split("\n\n")]
+    parts = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
+    lines += [f"{_escape(part)}\n" for part in parts if part]
     for one, name, text in named:
         if not {*one.opts} & {*COMPLETION}:
             lines.append(f"- `{name}`: {_escape(text)}".removesuffix(": "))
@@ -102,9 +103,12 @@ def _argument(argument: Any) -> str:  # noqa: ANN401
 
 
 def _escape(text: str) -> str:
-    """A text in which Markdown finds nothing but code."""
+    """A text in which Markdown finds nothing but code, and options are code."""
     parts = " ".join(text.split()).split("`")
-    return "`".join([part if row % 2 else re.sub(r"(\*|<(?=\w))", r"\\\1", part) for row, part in enumerate(parts)])
+    for row in range(0, len(parts), 2):  # outside of code
+        parts[row] = re.sub(r"(\*|<(?=\w))", r"\\\1", parts[row])
+        parts[row] = re.sub(r"(?<![\w-])(--[a-z][a-z-]*)", r"`\1`", parts[row])
+    return "`".join(parts)
 
 
 def http_page() -> str:
@@ -201,7 +205,10 @@ INTRODUCTION = """
 `xsent serve` answers these requests. [The guide](../guides/serve.md) says how to start it. The server describes itself
 at `/openapi.json`.
 
-- Send JSON in UTF-8. `null` counts as a missing field.
+- Send JSON in UTF-8. `null` counts as a missing field. `/v1/embeddings` ignores unknown fields, because programs send
+  those of other servers; `/classify` and `/search` refuse them.
+- A text without words, such as `...` or `N/A`, has the label `null`. So has an empty text, which the other routes
+  refuse.
 - If the server has a key, send the header `Authorization: Bearer KEY`. `/`, `/health` and `/openapi.json` need none.
 - Every answer with vectors, labels or hits has two headers. `X-Xsent-Fingerprint` names the vector space: vectors of
   different fingerprints cannot be compared. `X-Xsent-Split` counts the texts that were split because they are too long.
