@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from typer.main import get_command
 
 from xsent import LinearClassifier, SearchIndex, SentenceEncoder, build_index
+from xsent.cli.program import help_records
 from xsent_apps.server.application import create_app
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -27,8 +28,6 @@ PROGRAMS = {
     "xsent-bench": ("xsent_bench.cli", 'Measures: `pip install "xsent[bench]"`.'),
 }
 COMPLETION = ("--install-completion", "--show-completion")
-METAVARS = {"path": "PATH", "int": "N", "int range": "N", "float": "X", "float range": "X", "str": "TEXT"}
-METAVARS |= {f"list[{name}]": METAVARS[name] for name in ("str", "int")} | {"list[Path]": "PATH"}
 
 TRAIN = {
     "weather": ["It rains all day.", "Tomorrow is sunny."],
@@ -84,34 +83,32 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, Any, Any]]:  # noq
 
 def _describe(path: str, command: Any, context: Any) -> list[str]:  # noqa: ANN401
     """Name, usage, purpose, options and example of a command."""
-    named = [(one, one.get_help_record(context)) for one in command.params]
-    arguments = [one for one, _ in named if one.param_type_name == "argument"]
+    named = list(help_records(command.params, context))
+    arguments = [one for one, *_ in named if one.param_type_name == "argument"]
     usage = " ".join([path, *map(_argument, arguments), "[OPTIONS]"])
     lines = [f"### {path}" if path not in PROGRAMS else "### Usage", "", f"`{usage}`", ""]
-    lines += [_escape(part.replace("\n", " ")) + "\n" for part in (command.help or "").split("\n\n")]
-    for one, record in named:
-        if record and not {*one.opts} & {*COMPLETION}:
-            name = _argument(one).strip("[].") if one in arguments else _metavar(record[0])
-            lines.append(f"- `{name}`: {_escape(record[1])}".removesuffix(": "))
+    parts = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
+    lines += [f"{_escape(part)}\n" for part in parts if part]
+    for one, name, text in named:
+        if not {*one.opts} & {*COMPLETION}:
+            lines.append(f"- `{name}`: {_escape(text)}".removesuffix(": "))
     example = (command.epilog or "").removeprefix("Example: ")
     return [*lines, "", *([f"Example: `{example}`", ""] if example else [])]
 
 
 def _argument(argument: Any) -> str:  # noqa: ANN401
     """An argument as in a usage line: brackets if it may be missing, dots if there may be several."""
-    name = (argument.metavar or argument.name).strip("[]{}.").upper() + "..." * (argument.nargs == -1)
+    name = argument.metavar + "..." * (argument.nargs == -1)
     return name if argument.required else f"[{name}]"
 
 
-def _metavar(text: str) -> str:
-    """An option without the types of Python."""
-    return re.sub(r" <(.+)>$", lambda found: " " + METAVARS.get(found[1], found[1]), text)
-
-
 def _escape(text: str) -> str:
-    """A text in which Markdown finds nothing but code."""
+    """A text in which Markdown finds nothing but code, and options are code."""
     parts = " ".join(text.split()).split("`")
-    return "`".join([part if row % 2 else re.sub(r"(\*|<(?=\w))", r"\\\1", part) for row, part in enumerate(parts)])
+    for row in range(0, len(parts), 2):  # outside of code
+        parts[row] = re.sub(r"(\*|<(?=\w))", r"\\\1", parts[row])
+        parts[row] = re.sub(r"(?<![\w-])(--[a-z][a-z-]*)", r"`\1`", parts[row])
+    return "`".join(parts)
 
 
 def http_page() -> str:
@@ -208,7 +205,10 @@ INTRODUCTION = """
 `xsent serve` answers these requests. [The guide](../guides/serve.md) says how to start it. The server describes itself
 at `/openapi.json`.
 
-- Send JSON in UTF-8. `null` counts as a missing field.
+- Send JSON in UTF-8. `null` counts as a missing field. `/v1/embeddings` ignores unknown fields, because programs send
+  those of other servers; `/classify` and `/search` refuse them.
+- A text without words, such as `...` or `N/A`, has the label `null`. So has an empty text, which the other routes
+  refuse.
 - If the server has a key, send the header `Authorization: Bearer KEY`. `/`, `/health` and `/openapi.json` need none.
 - Every answer with vectors, labels or hits has two headers. `X-Xsent-Fingerprint` names the vector space: vectors of
   different fingerprints cannot be compared. `X-Xsent-Split` counts the texts that were split because they are too long.
