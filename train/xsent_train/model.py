@@ -251,6 +251,12 @@ class Encoder(nn.Module):
         assert isinstance(readout, Readout)
         return readout
 
+    def below(self, layers: int) -> Iterator[nn.Parameter]:
+        """The weights that the states after the first `layers` layers depend on, but for the table."""
+        yield from [] if self.positions is None else [self.positions]
+        for module in (self.table_norm, self.layers[:layers]):
+            yield from module.parameters() if module is not None else ()
+
     def framed(self, tokens: Tokens) -> Tokens:
         """The sentences as the layers read them, each between the first and the last token."""
         return tokens.framed(self.config.first, self.config.last)
