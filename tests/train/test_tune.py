@@ -51,7 +51,7 @@ def test_own_pairs_are_found_and_the_bundle_keeps_what_it_was(tuned: Tuned, mini
     for language in ("de", "fr"):
         assert tuned.after["own", language, 2] > tuned.before["own", language, 2] + 5
     assert read_log(tuned.checkpoint.parents[1] / "log.jsonl")["own"].keys() >= {0, 100}
-    code, _, said = export_command(tuned.checkpoint.parents[1], tmp_path / "bundle")
+    code, _, said = export_command(tuned.checkpoint.parents[1], tmp_path / "bundle", "--fp32")
     assert code == 0, said
     card = (tmp_path / "bundle" / "README.md").read_text()
     assert "- manual\n- talk\n" in card and "Started from the weights of mini" in card
@@ -61,7 +61,7 @@ def test_own_pairs_are_found_and_the_bundle_keeps_what_it_was(tuned: Tuned, mini
 def test_languages_without_own_text_are_kept_and_need_no_pairs_to_export(mini_bundle: Path, tmp_path: Path) -> None:
     text = german(tmp_path / "german.tsv")
     tune(mini_bundle, text, tmp_path / "run", lines_seen=48, threads=1)
-    code, _, said = export_command(tmp_path / "run", tmp_path / "bundle")
+    code, _, said = export_command(tmp_path / "run", tmp_path / "bundle", "--fp32")
     assert code == 0, said
     assert Bundle.open(tmp_path / "bundle").languages == ("en", "fr", "de")
 
@@ -96,9 +96,7 @@ def test_other_text(kind: str, mini_bundle: Path, tmp_path: Path) -> None:
     assert changed["step"] == (2 if kind == SENTENCES else 3)
 
 
-def test_little_memory_trains_only_the_last_layer(
-    tuned: Tuned, mini_bundle: Path, pairs: Path, tmp_path: Path
-) -> None:
+def test_little_memory_trains_only_the_last_layer(tuned: Tuned, mini_bundle: Path, pairs: Path, tmp_path: Path) -> None:
     small = tune(mini_bundle, pairs, tmp_path / "run", lines_seen=64, memory="1 GB", threads=1)
     start = checkpoint_from_bundle(mini_bundle).weights
     for result, learnt in ((small, {UPPER}), (tuned, {TABLE, LAYER, UPPER})):

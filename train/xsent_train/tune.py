@@ -161,6 +161,9 @@ def _recipe(start: Checkpoint, own: OwnText, kept: OwnText | None, lines_seen: i
     batch = 16 if is_other or small else 48
     seen = lines_seen or max(min(lines, MOST_SEEN), min(EPOCHS * lines, ENOUGH))
     steps = max(seen // (32 if is_other else batch), 1)
+    # Words of a trade are learnt by the table; other text is learnt by the layers, as in across.toml.
+    learns_words = not start.config.num_layers or (own.kind == PAIRS and not small)
+    table_rate, layer_rate = (2e-3, 1e-5) if learns_words else (0.0, 6e-5)
     objectives = {"distil": 10, **OBJECTIVES[own.kind], **(OBJECTIVES[PAIRS] if kept else {})}
     stage = StageConfig(
         name=STAGE,
@@ -173,8 +176,8 @@ def _recipe(start: Checkpoint, own: OwnText, kept: OwnText | None, lines_seen: i
         exit_weight=0.4,
         ignore_above=0.95,
         max_tokens=64,
-        learning_rate=6e-5,
-        table_learning_rate=0.0 if small else 1e-3,
+        learning_rate=layer_rate,
+        table_learning_rate=table_rate,
         frozen_layers=max(start.config.num_layers - 1, 0) if small else 0,
         warmup=min(steps // 10, 100),
         validate_every=max(steps // 4, 1),
