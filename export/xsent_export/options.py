@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.files.atomic import as_data_error
 from xsent.files.text import read_lines
-from xsent_train.checkpoint import ABOUT, REMEDY, SPACES, TABLE, TOKENIZER, Checkpoint
+from xsent_train.checkpoint import SPACES, TABLE, TOKENIZER, Checkpoint, trained_depths, trained_dims
 from xsent_train.data.corpus import parse_line
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.derive import with_table
@@ -64,26 +63,6 @@ class BundleSpec:
     def whole(cls, config: ModelConfig, precision: Precision = "int8") -> "BundleSpec":
         """All layers and dimensions of an encoder."""
         return cls(config.num_layers, config.dim, precision)
-
-
-def trained_depths(checkpoint: Checkpoint) -> list[int]:
-    """The depths that a checkpoint can be exported to: all layers, and other trained depths."""
-    if checkpoint.config.depths:
-        return list(checkpoint.config.depths)
-    return sorted({checkpoint.config.num_layers, *_trained(checkpoint, "layers", "layer_prefixes")})
-
-
-def trained_dims(checkpoint: Checkpoint) -> list[int]:
-    """The numbers of dimensions that a checkpoint can be exported with."""
-    return sorted({checkpoint.config.dim, *_trained(checkpoint, "prefixes", "prefixes")})
-
-
-def _trained(checkpoint: Checkpoint, name: str, setting: str) -> list[int]:
-    """Trained smaller sizes, from the bundle's manifest or the last stage of the recipe."""
-    with as_data_error(checkpoint.path / ABOUT, REMEDY):
-        stages = checkpoint.about.get("recipe", {}).get("stages") or [{}]
-        trained: Mapping[str, Sequence[int]] = checkpoint.about.get("trained", {name: stages[-1].get(setting) or ()})
-        return [int(number) for number in trained[name]]
 
 
 @dataclass(frozen=True)

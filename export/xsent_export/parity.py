@@ -3,6 +3,7 @@
 Calibration uses up to 256 sentences of these pairs, see `xsent_export.quantization`.
 """
 
+import logging
 import math
 import warnings
 from collections import defaultdict
@@ -28,6 +29,7 @@ from xsent_train.derive import BundleWeights
 from xsent_train.model import Encoder
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
 
 MAX_PAIRS = 1000  # per language; one more wrong answer is then 0.05 points of P@1
@@ -330,9 +332,11 @@ def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
         )
     pairs = read_pairs(file)
     if missing := [language for language in checkpoint.languages if language != "en" and language not in pairs]:
-        raise DataError(
-            f"{file}: no pairs in {', '.join(missing)}, only in {', '.join(pairs)}; add some, to measure every language"
-        )
+        lacks = f"{file}: no pairs in {', '.join(missing)}, only in {', '.join(pairs)}"
+        learnt = checkpoint.about.get("recipe", {}).get("languages", missing)
+        if gate_data is not None or set(missing) & set(learnt):
+            raise DataError(f"{lacks}; add some, to measure every language")
+        logger.warning("%s; to measure all languages of its start, name pairs with --gate-data", lacks)
     kept = {language: pairs[language] for language in pairs if language in checkpoint.languages}
     if not kept:
         raise DataError(f"{file}: no pairs in {', '.join(checkpoint.languages)}")

@@ -146,6 +146,18 @@ def test_settings_of_a_checkpoint_are_compared_with_a_recipe(tmp_path: Path) -> 
     assert differences(saved, stage) == "objectives.align.weight: 5.0 became 1.0"
 
 
+def test_another_recipe_is_told_in_a_line(tmp_path: Path) -> None:
+    recipe = load(tmp_path, MINIMAL)
+    saved = recipe.model_dump(mode="json")
+    first = saved["stages"][0]
+    saved["stages"] = [{**first, "name": "before"}, first]
+    told = differences(saved, recipe)
+    assert told == f"stages: before, {first['name']} became {first['name']}"
+    saved["stages"] = [{**first, "steps": 7, "weights": {"talk": 2}, "warmup": 1, "clip": 3, "window": 9}]
+    told = differences({**saved, "languages": ["xx"] * 99}, recipe)
+    assert "languages: " in told and told.endswith(" more") and len(told) < 300
+
+
 FOLDER = Path(xsent_train.__file__).parent / "recipes"
 RECIPES = sorted(FOLDER.glob("*.toml"))
 # Hashes of what the recipes mean, without groups and `like`: another way to write one changes none of them.

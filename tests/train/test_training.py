@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -32,7 +33,7 @@ from xsent_train.model import Encoder, ModelConfig
 from xsent_train.objectives import Objectives
 from xsent_train.recipe import load_recipe
 from xsent_train.requirements import require_fit
-from xsent_train.stage_loop import Validation
+from xsent_train.stage_loop import Scores, StageLoop, Validation
 from xsent_train.trainer import Trainer, weights_in_common
 
 BUILTIN = Path(xsent.__file__).parent / "builtin"
@@ -188,7 +189,45 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, caplog: pytest.LogCa
         code, out, _ = train_command(recipe, tmp_path / "run")
     assert (code, out) == (130, "") and "the same command resumes from there" in caplog.text
     (saved,) = (tmp_path / "run").glob("checkpoints/*")
-    assert load_checkpoint(saved).step == 5
+    assert load_checkpoint(saved).step == 1  # the first step after a measurement of the start
+
+
+def test_a_stage_that_makes_it_worse_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    recipe, measure, calls = write_toy_recipe(tmp_path, ("steps = 150", "steps = 2")), Validation.measure, count()
+
+    def falling(*given: Any) -> Scores:  # noqa: ANN401  what it takes
+        scores = measure(*given)
+        return {**scores, "p1": dict.fromkeys(scores["p1"], 90.0 - next(calls))}
+
+    with mock.patch.object(Validation, "measure", falling):
+        train(recipe, tmp_path / "run")
+    said = [record.message for record in caplog.records if "made it worse" in record.message]
+    assert [text.partition(";")[0] for text in said] == [
+        "stage table made it worse: P@1 was 90.00 at its start, now 89.00",
+        "stage layers made it worse: P@1 was 88.00 at its start, now 87.00",
+    ]
+    caplog.clear()
+    train(recipe, tmp_path / "other")
+    assert "made it worse" not in caplog.text
+
+
+def test_a_disk_without_room_is_told_before_the_first_step(recipe: Path, tmp_path: Path) -> None:
+    message = r"its disk has 0 MB free, and two checkpoints take \d+; make room, or name a folder on another disk"
+    full, started = mock.patch("shutil.disk_usage", return_value=mock.Mock(free=0)), mock.patch.object(StageLoop, "run")
+    with full, started as run:
+        raises(DataError, message, train, recipe, tmp_path / "run")
+    assert not run.called
+
+
+def test_another_recipe_in_a_run_is_refused_in_a_line(trained: Path, tmp_path: Path) -> None:
+    rate = "table_learning_rate = 0.02", "table_learning_rate = 0.03"
+    other = write_toy_recipe(tmp_path, rate, ("ffn_dim = 48", "ffn_dim = 64"))
+    with pytest.raises(DataError, match=r"\(ffn_dim: 48 became 64, table.table_learning_rate: 0.02 became 0.03\)"):
+        train(other, trained.parents[1])
+
+
+def test_the_card_names_the_sources_of_the_text(trained: Path) -> None:
+    assert load_checkpoint(trained).about["attribution"] == ["manual", "talk"]
 
 
 def test_bfloat16_trains(tmp_path: Path) -> None:
@@ -243,7 +282,7 @@ def test_a_start_that_does_not_fit(recipe: Path, trained: Path, mini_checkpoint:
         (FEWER_STEPS, QUEUED, {"teacher": {"x": Path("nowhere")}}, r"the recipe has no table \[teachers\.x\]"),
         (FEWER_STEPS, QUEUED, {"fast_teacher": Path("fast")}, "fast: an 8-bit form needs its teacher; name it with"),
         (("[corpus]", "[corpus]\nweights = { tolk = 2 }"), "", {}, "no pair has: tolk; there are manual, talk"),
-        (('["de", "fr"]', '["de", "fr", "xx"]'), "", {}, "0 held-out pairs in 'xx'"),
+        (('["de", "fr"]', '["de", "fr", "xx"]'), "", {}, "no pair in 'xx'; the text has (de|fr) "),
     ],
 )
 def test_recipe_needs(change: tuple[str, str], more: str, given: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -138,6 +138,17 @@ def save_checkpoint(
             (folder / ABOUT).write_bytes(to_json({"format_version": FORMAT_VERSION, **about, "sha256": digests}))
 
 
+def require_room(run: Path, model: nn.Module) -> None:
+    """Raises DataError if a run's disk has no room for two checkpoints of a model, the last one and its successor."""
+    sizes = [(weight.nbytes, weight.requires_grad) for weight in model.state_dict(keep_vars=True).values()]
+    needed, free = 2 * sum(size * (3 if trained else 1) for size, trained in sizes), shutil.disk_usage(run).free
+    if free < needed:
+        raise DataError(
+            f"{run}: its disk has {free / 1e6:,.0f} MB free, and two checkpoints take {needed / 1e6:,.0f}; make room, "
+            "or name a folder on another disk with --out"
+        )
+
+
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Write tensors as safetensors. Raises OSError if they cannot be written."""
     try:
@@ -245,6 +256,26 @@ def last_finished(run: Path) -> Path:
         folders = run / "checkpoints"
         raise DataError(f"{run}: no stage is finished; continue the training, or name a folder in {folders}")
     return finished[max(finished)]
+
+
+def trained_depths(checkpoint: Checkpoint) -> list[int]:
+    """The depths that a checkpoint can be used at: all layers, and other trained depths."""
+    if checkpoint.config.depths:
+        return list(checkpoint.config.depths)
+    return sorted({checkpoint.config.num_layers, *_trained(checkpoint, "layers", "layer_prefixes")})
+
+
+def trained_dims(checkpoint: Checkpoint) -> list[int]:
+    """The numbers of dimensions that a checkpoint's vectors can be cut to."""
+    return sorted({checkpoint.config.dim, *_trained(checkpoint, "prefixes", "prefixes")})
+
+
+def _trained(checkpoint: Checkpoint, name: str, setting: str) -> list[int]:
+    """Trained smaller sizes, from the bundle's manifest or the last stage of the recipe."""
+    with as_data_error(checkpoint.path / ABOUT, REMEDY):
+        stages = checkpoint.about.get("recipe", {}).get("stages") or [{}]
+        trained: Mapping[str, Sequence[int]] = checkpoint.about.get("trained", {name: stages[-1].get(setting) or ()})
+        return [int(number) for number in trained[name]]
 
 
 class CheckpointEncoder:

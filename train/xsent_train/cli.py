@@ -47,7 +47,9 @@ app = App(
 Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
 Data = Annotated[Path, typer.Option(help="Folder that the file names in the recipe are relative to.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of the run. Default: runs/NAME.")]
-Start = Annotated[Path | None, typer.Option(help="Checkpoint or bundle to start from; its vocabulary is kept.")]
+Start = Annotated[
+    Path | None, typer.Option(help="Checkpoint or bundle to start from, or builtin; its vocabulary is kept.")
+]
 Threads = Annotated[
     int | None,
     typer.Option(
@@ -114,12 +116,13 @@ def add(
     and stops; run the same command again to resume.
     """
     with heavy_imports():
+        from xsent_train.derive import model_path
         from xsent_train.language import Addition, add_language, compare_languages
     if tatoeba is not None and not (tatoeba / f"en-{language}.tsv").is_file():
         raise DataError(f"{tatoeba}: no en-{language}.tsv in this folder; expected lines of English, translation")
     sources = tuple(attribution or ())
     teachers = tuple(_named_paths(teacher or []).values())
-    addition = Addition(model, pairs, language, out, pieces, pairs_seen, licence, sources, teachers)
+    addition = Addition(model_path(model), pairs, language, out, pieces, pairs_seen, licence, sources, teachers)
     before, after, untranslated = add_language(addition, threads=threads or available_cpus())
     comparison = compare_languages(before, after, untranslated, tatoeba)
     if as_json:
@@ -134,6 +137,66 @@ def add(
             f"{'; '.join(failures)}; {after.path} was still written; to keep more of the old languages, add more "
             f"of their pairs to {pairs}"
         )
+
+
+@app.command(
+    "tune",
+    short_help="Tune a model on your own text.",
+    epilog="Example: xsent-train tune builtin pairs.tsv runs/own --tatoeba data/eval/tatoeba",
+)
+def tune_model(
+    bundle: Annotated[Path, typer.Argument(help="A bundle or a checkpoint, which is not changed; or: builtin.")],
+    text: Annotated[
+        Path,
+        typer.Argument(
+            help="Lines of source, language, English, translation, tab-separated; .gz and .xz too. Or sentences, "
+            "scored pairs, or questions with passages, see above.",
+        ),
+    ],
+    out: Annotated[Path, typer.Argument(help="Folder of the run.")],
+    keep: Annotated[
+        Path | None, typer.Option(help="General pairs to mix in and to measure on, so that the model forgets nothing.")
+    ] = None,
+    tatoeba: Annotated[Path | None, typer.Option(help="Folder with Tatoeba's en-XX.tsv to measure on.")] = None,
+    lines_seen: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Lines to train on, counting repetitions. Default: all, up to 100,000; fewer than 15,000 repeat.",
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="Memory to use, at least 900MB. Below 2GB, only the last layer is trained.")
+    ] = None,
+    threads: Threads = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tune a model on your own text, and measure it before and after.
+
+    The columns say what kind of text it is:
+
+    source, language, English, translation: pairs.
+
+    source, language, sentence; or source, English: sentences.
+
+    source, language, number, sentence, sentence, score: scored pairs.
+
+    source, group, kind, language, question, passage: questions with passages.
+
+    The table shows P@1 in %, or Spearman's correlation times 100 for scored pairs. own: held-out lines of your text.
+    kept: held-out pairs of --keep. Ctrl-C saves and stops; run the same command again to resume.
+    """
+    with heavy_imports():
+        from xsent_train.tune import tune
+    tuned = tune(bundle, text, out, keep=keep, tests=tatoeba, lines_seen=lines_seen, memory=memory, threads=threads)
+    if as_json:
+        print_json({"checkpoint": str(tuned.checkpoint), "rows": tuned.rows()})
+    else:
+        typer.echo(format_table(tuned.rows()))
+        if losses := tuned.losses():
+            remedy = "fewer --lines-seen" if keep else "general pairs with --keep"
+            typer.echo(f"worse than before: {'; '.join(losses)}; try {remedy}", err=True)
+        typer.echo(f"next: xsent-export {out} MY-BUNDLE", err=True)
 
 
 @app.command(

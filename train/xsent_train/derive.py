@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.backends.numpy import unpack_rows
-from xsent.bundle import MANIFEST, Bundle, file_digest
+from xsent.bundle import MANIFEST, Bundle, builtin_path, file_digest
 from xsent.errors import BundleError, DataError
 from xsent_train.checkpoint import (
     ABOUT,
@@ -33,7 +33,13 @@ from xsent_train.model import Encoder, ModelConfig
 from xsent_train.recipe import LAYER_SHAPE, Basics
 
 PLACES = ("encoder.readouts.", TEACHERS)  # prefixes of weights that belong to certain axes
+BUILTIN = "builtin"
 CARD, SOURCES = "README.md", "Trained on text from:"
+
+
+def model_path(model: Path) -> Path:
+    """The folder of a model; `builtin` is the built-in bundle, unless there is a folder of that name."""
+    return builtin_path() if model == Path(BUILTIN) and not model.exists() else model
 
 
 def identify(model: Path) -> tuple[list[str], str]:

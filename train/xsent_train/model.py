@@ -12,7 +12,7 @@ query can be fitted to a trained encoder (`xsent_train.fitting`).
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
@@ -241,6 +241,12 @@ class Encoder(nn.Module):
         readout = self.readouts[str(depth)]
         assert isinstance(readout, Readout)
         return readout
+
+    def below(self, layers: int) -> Iterator[nn.Parameter]:
+        """The weights that the states after the first `layers` layers depend on, but for the table."""
+        yield from [] if self.positions is None else [self.positions]
+        for module in (self.table_norm, self.layers[:layers]):
+            yield from module.parameters() if module is not None else ()
 
     def framed(self, tokens: Tokens) -> Tokens:
         """The sentences as the layers read them, each between the first and the last token."""

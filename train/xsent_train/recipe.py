@@ -74,6 +74,7 @@ class StageConfig(Settings):
     learning_rate: NonNegativeFloat = 3e-4  # peak, of layers and training heads; 0 freezes the layers
     table_learning_rate: NonNegativeFloat = 0.0  # peak, of the token table; 0 freezes it
     frozen_rows: NonNegativeInt = 0  # number of rows at the start of the table that are frozen
+    frozen_layers: NonNegativeInt = 0  # number of layers at the start that are frozen, with the norm below them
     warmup: NonNegativeInt = 100  # steps of linear warm-up, before the cosine decay to zero
     weight_decay: NonNegativeFloat = 0.01  # AdamW's, on matrices other than the table
     clip: NonNegativeFloat = 1.0  # largest norm of the gradients; 0 does not clip

@@ -1,6 +1,6 @@
 """Checks that a recipe can be trained, and that a checkpoint was trained by it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pydantic_core import to_jsonable_python
 
@@ -8,6 +8,7 @@ from xsent.errors import DataError
 from xsent_train.recipe import START, Recipe, StageConfig
 from xsent_train.settings import Settings
 
+SHOWN, WIDEST = 3, 60  # differences in a message, and characters of a value in it
 FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 
 
@@ -64,17 +65,35 @@ def require_projection(stage: StageConfig, teacher_dim: int, dim: int) -> None:
         )
 
 
-def differences(saved: object, now: object, name: str = "") -> str:
-    """Describe how the settings in a checkpoint differ from those of a recipe; empty if they are equal.
+def differences(saved: object, now: object) -> str:
+    """Describe in one line how the settings in a checkpoint differ from those of a recipe; empty if they are equal.
 
     A setting that is newer than the checkpoint counts as having had its default.
     """
+    found = list(_changes(saved, now, ""))
+    more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return ", ".join(found[:SHOWN]) + more
+
+
+def _changes(saved: object, now: object, name: str) -> Iterator[str]:
+    """Yields one text for each setting that differs; of lists of stages, first the names if these differ."""
     if isinstance(now, Settings) and isinstance(saved, Mapping):
         known = {**dict(type(now).model_construct()), **saved}
-        parts = [(f"{name}.{key}".lstrip("."), known.get(key), value) for key, value in now if key not in FREE]
-    elif isinstance(now, tuple) and isinstance(saved, list | tuple) and len(saved) == len(now):
-        parts = [(f"{name}[{i}]", was, value) for i, (was, value) in enumerate(zip(saved, now, strict=True))]
+        for key, value in now:
+            if key not in FREE:
+                yield from _changes(known.get(key), value, f"{name}.{key}".lstrip("."))
+    elif isinstance(now, Mapping) and isinstance(saved, Mapping):
+        for key in {**saved, **now}:
+            yield from _changes(saved.get(key), now.get(key), f"{name}.{key}")
+    elif isinstance(now, tuple) and name == "stages" and isinstance(saved, list):
+        names = [[stage["name"] for stage in saved], [stage.name for stage in now]]
+        if names[0] != names[1]:
+            was, is_now = map(", ".join, names)
+            yield f"{name}: {was} became {is_now}"
+        else:
+            for was, value in zip(saved, now, strict=True):
+                yield from _changes(was, value, value.name)
     else:
         was, value = to_jsonable_python([saved, now])
-        return f"{name}: {was!r} became {value!r}" if was != value else ""
-    return ", ".join(filter(None, (differences(was, value, where) for where, was, value in parts)))
+        if was != value:
+            yield f"{name}: {was!r:.{WIDEST}} became {value!r:.{WIDEST}}"

@@ -8,7 +8,7 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -110,6 +110,8 @@ class StageLoop:
         shown = None if self.fabric.is_global_zero else False  # one progress bar for all processes
         with interruption() as interrupted, Progress(f"steps of {self.stage.name}", steps, enabled=shown) as progress:
             progress.start_at(steps_before)
+            if steps and not steps_before:
+                self._validate(0, 0.0)
             for done, batch in enumerate(batches.since(steps_before), steps_before + 1):
                 self._step(done - 1, batch)
                 self.on_step()
@@ -125,6 +127,7 @@ class StageLoop:
                     self.save(done, self._scores)
                     saved = time.monotonic()
             self._validate(steps, (time.monotonic() - began) / max(steps - steps_before, 1))
+            on_first_rank(self.fabric, self._warn_if_worse)
             path = self.save(steps, self._scores)
             if interrupted.is_set():  # during the last step or the last validation
                 raise KeyboardInterrupt
@@ -180,8 +183,19 @@ class StageLoop:
         losses = "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
         found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
         left = (stage.steps - done) * seconds / 60
-        speed = f"{stage.batch_size / seconds:.0f} pairs/s, {left:.0f} min left" if done else "no steps"
-        logger.info("%s %d/%d  %s  %s  %s", stage.name, done, stage.steps, losses, found, speed)
+        speed = f"{stage.batch_size / seconds:.0f} pairs/s, {left:.0f} min left" if done else "before the first step"
+        logger.info("%s %d/%d  %s", stage.name, done, stage.steps, "  ".join(filter(None, (losses, found, speed))))
+
+    def _warn_if_worse(self) -> None:
+        """Warn if the stage found fewer translations at its end than at its start, which a resumed run reads back."""
+        name, end, start = self.stage.name, fmean(self._scores["p1"].values()), 0.0
+        with suppress(DataError, KeyError):  # a disk that was full may have damaged the log
+            start = fmean(read_log(self.log)[name][0]["p1"].values())
+        if end < start:
+            text = (
+                "stage %s made it worse: P@1 was %.2f at its start, now %.2f; try fewer steps or lower learning rates"
+            )
+            logger.warning(text, name, start, end)
 
 
 @contextmanager

@@ -61,6 +61,8 @@ class TrainingModel(nn.Module):
         self.register_buffer("_maskable", maskable, persistent=False)
         for parameter in self.encoder.parameters():
             parameter.requires_grad_(stage.learning_rate > 0)
+        for parameter in self.encoder.below(stage.frozen_layers) if stage.frozen_layers else ():
+            parameter.requires_grad_(False)
         self.encoder.table.weight.requires_grad_(stage.table_learning_rate > 0)
 
     def forward(self, batch: Batch) -> Losses:

@@ -23,6 +23,7 @@ from xsent_train.checkpoint import (
     load_optimizer,
     optimizer_state,
     remove_older,
+    require_room,
     restore_optimizer,
     save_checkpoint,
     stage_folders,
@@ -30,7 +31,7 @@ from xsent_train.checkpoint import (
 from xsent_train.data.batches import Batches, TrainingData
 from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
-from xsent_train.derive import average_checkpoints, identify, keep_layers, open_start
+from xsent_train.derive import average_checkpoints, identify, keep_layers, model_path, open_start
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
 from xsent_train.fitting import fit_queries, fit_readouts, fit_space, narrow_feed_forward, project_languages
 from xsent_train.losses import Whitening
@@ -81,10 +82,13 @@ class Trainer:
         """
         self.run_folder = run
         paths = {ONLY: teacher} if isinstance(teacher, Path) else teacher or {}
+        start = model_path(start) if start else None
+        paths = paths if isinstance(paths, Teachers) else {name: model_path(path) for name, path in paths.items()}
         self.teachers = paths if isinstance(paths, Teachers) else open_teachers(recipe, paths, fast_teacher)
         self.recipe = recipe = self.teachers.bert.shaped_recipe(recipe) if self.teachers.bert is not None else recipe
         torch.set_num_threads(threads)
-        keep_freed_memory()
+        if any(stage.table_learning_rate for stage in recipe.stages):  # whose gradient is large
+            keep_freed_memory()
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices)
         with self.fabric.rank_zero_first():
@@ -157,6 +161,8 @@ class Trainer:
     ) -> Checkpoint:
         """Train a stage from the checkpoint of the previous stage, or resume it from its own."""
         model, batches = self.prepare_stage(number, previous, saved)
+        if saved is None:
+            on_first_rank(self.fabric, partial(require_room, self.run_folder, model))
         optimizer = torch.optim.AdamW(parameter_groups(model), fused=True)
         if saved is not None:
             model.to(self.fabric.device)
@@ -242,7 +248,11 @@ class Trainer:
         if bert is not None and layers:
             encoder.load_state_dict(bert.layers(self.recipe.teacher_layers[:layers], max_length), strict=False)
         if initial is not None:  # on top of the teacher's layers: the stage may have more than the checkpoint
-            model.load_state_dict(weights_in_common(initial, encoder.config, self.teachers.dim), strict=False)
+            weights = weights_in_common(initial, encoder.config, self.teachers.dim)
+            model.load_state_dict(weights, strict=False)
+            for name, parameter in model.named_parameters():
+                if name in weights and not parameter.requires_grad:
+                    parameter.data = weights[name]  # in memory once: it does not change
         elif bert is not None:
             counts = piece_counts(self.data.store, encoder.config.vocab_size)
             with torch.no_grad():
@@ -325,6 +335,8 @@ class Trainer:
             state = None if ended else optimizer_state(model, optimizer)
             about = {
                 **facts_of(self._recipe_until(number), self.data, model.encoder.config, step),
+                "languages": self._languages(),
+                "attribution": self._attribution(),
                 "space": self.recipe.space,
                 "started_from": self.started_from.name if self.started_from else None,
                 "stage": stage.name,
@@ -337,6 +349,16 @@ class Trainer:
 
         on_first_rank(self.fabric, write)
         return path
+
+    def _languages(self) -> list[str]:
+        """Those of the recipe; a start that is its own teacher keeps its languages, too."""
+        known = self.started_from.languages if self.started_from is not None and self._own_teacher else []
+        return list(dict.fromkeys([*known, "en", *self.recipe.languages]))
+
+    def _attribution(self) -> list[str]:
+        """The sources for the model card: those that the recipe names, or else those of the start and of the text."""
+        known = self.started_from.about.get("attribution", []) if self.started_from is not None else []
+        return list(self.recipe.attribution or dict.fromkeys([*known, *self.data.sources]))
 
     def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
         """The matrices from several teachers' vectors to targets; after a stage, also those into teachers' spaces.

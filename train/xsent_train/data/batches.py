@@ -242,6 +242,12 @@ class TrainingData:
         shares = cell_shares(sizes, temperature=corpus.temperature, weights=corpus.weights)
         self._shares = np.array([shares[cell] for cell in store.cells])
 
+    @property
+    def sources(self) -> list[str]:
+        """The sources of all text, as its first column names them."""
+        stores = filter(None, (self.store, self.scored, self.passages))
+        return list(dict.fromkeys(source for store in stores for source, _ in store.cells))
+
     def batches(
         self,
         number: int,

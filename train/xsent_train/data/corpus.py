@@ -7,6 +7,7 @@ Other kinds of text are scored pairs (`scored.py`) and queries with passages (`p
 
 import hashlib
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,15 @@ logger = logging.getLogger(__name__)
 ENGLISH = "en"
 ALONE = " alone"  # suffix of the language in the name of a cell of sentences without translation
 REPORTED_LINES = 5  # bad lines to report one by one; of the others only the number
+
+PAIRS, SENTENCES, SCORED, PASSAGES = "translated pairs", "sentences", "scored pairs", "questions with passages"
+LAYOUTS = {  # the columns of each kind of text
+    PAIRS: "source, language, English, translation",
+    SENTENCES: "source, language, sentence",
+    SCORED: "source, language, number, sentence, sentence, score",
+    PASSAGES: "source, group, kind, language, question, passage",
+}
+FEWEST = 64  # lines of a language to learn from and to measure on
 
 
 class Line(Protocol):
@@ -130,7 +140,7 @@ def read(
     """
     skipped = Counter[str]()
     for path in files:
-        kept = 0
+        kept, others = 0, Counter[str]()
         for number, line in enumerate(raw_lines(path), 1):
             parsed = parse(line)
             if isinstance(parsed, str):
@@ -140,11 +150,19 @@ def read(
             elif not languages or parsed.language == ENGLISH or parsed.language in languages:
                 kept += 1
                 yield parsed
+            else:
+                others[parsed.language[:20]] += 1
         if not kept:
             wanted = f" in {', '.join(sorted(languages))}" if languages else ""
-            raise DataError(f"{path}: no usable {what}{wanted}; expected {layout}")
+            there = f"; it has {tally(others)}" if others else ""
+            raise DataError(f"{path}: no usable {what}{wanted}{there}; expected {layout}")
     if skipped:
         logger.warning("skipped bad lines: %s", ", ".join(f"{n} {why}" for why, n in skipped.items()))
+
+
+def tally(counts: Counter[str]) -> str:
+    """The most frequent languages with their numbers of lines, for a message."""
+    return ", ".join(f"{language} {count:,}" for language, count in counts.most_common(REPORTED_LINES))
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -176,7 +194,73 @@ def split_line(line: bytes, *counts: int) -> list[str] | str:
     return fields if all(text.strip() for text in fields) else "an empty field"
 
 
-def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write pairs as lines of a corpus."""
+def write_pairs(path: Path, pairs: Iterable[tuple[object, ...]]) -> None:
+    """Write pairs, or other text, as lines of a corpus."""
     with atomic_file(path, private=True) as file:
-        file.writelines(("\t".join(pair) + "\n").encode() for pair in pairs)
+        file.writelines(("\t".join(map(str, pair)) + "\n").encode() for pair in pairs)
+
+
+class OwnText(NamedTuple):
+    """What is in a file."""
+
+    kind: str  # of LAYOUTS
+    languages: Counter[str]  # lines by language
+    sources: list[str]
+
+
+def recognise_text(path: Path, known: Sequence[str]) -> OwnText:
+    """Find out what kind of text a file has, in the languages that a model knows; other lines are skipped.
+
+    Raises DataError, which says what its columns are, if it has no such text.
+    """
+    found, skipped, sources = _survey(path, known)
+    kinds = {kind for kind, _ in found}
+    if len(kinds) != 1 and kinds != {PAIRS, SENTENCES}:
+        what = f"it mixes {' and '.join(sorted(kinds))}; use one file for each" if kinds else "no usable text"
+        why = "".join(f"; {count:,} lines {reason}" for reason, count in skipped.most_common(3))
+        raise DataError(f"{path}: {what}{why}; expected {'; or '.join(LAYOUTS.values())}")
+    for reason, count in skipped.most_common(REPORTED_LINES):
+        logger.warning("%s: skipped %s lines %s", path, f"{count:,}", reason)
+    if kinds == {SENTENCES} and len(sources) > max(found.total() // 2, FEWEST):
+        raise DataError(
+            f"{path}: the first column differs from line to line, so it is text instead of a source; if the lines are "
+            "English and a translation, add two columns before them, such as: sed 's/^/own\tfr\t/'"
+        )
+    languages = Counter[str]()
+    for (_, language), count in found.items():
+        languages[language] += count
+    if few := Counter({language: count for language, count in languages.items() if count < FEWEST}):
+        logger.warning("%s: fewer than %d lines, too few to learn from: %s", path, FEWEST, tally(few))
+    if not (enough := languages - few):
+        raise DataError(f"{path}: too little text, {tally(few)}; expected at least {FEWEST} lines in a language")
+    kind = PAIRS if PAIRS in kinds else kinds.pop()
+    logger.info("%s: %s, %s", path, kind, tally(enough))
+    return OwnText(kind, enough, list(sources))
+
+
+def _survey(path: Path, known: Sequence[str]) -> tuple[Counter[tuple[str, str]], Counter[str], Counter[str]]:
+    """Lines by kind and language, lines that are neither by reason, and lines by source."""
+    found, skipped, sources = Counter[tuple[str, str]](), Counter[str](), Counter[str]()
+    for line in raw_lines(path):
+        fields = split_line(line, 2, 3, 4, 6)
+        if isinstance(fields, str):
+            skipped[f"with {fields}"] += 1
+            continue
+        kind, language = _kind(fields, known)
+        if language in known:
+            found[kind, language] += 1
+            sources[fields[0]] += 1
+        elif re.fullmatch(r"[a-z]{2,3}(-\w+)?", language):
+            skipped[f"in {language!r}, which the model does not know"] += 1
+        else:
+            skipped[f"with {len(fields)} columns, without a language where it should be"] += 1
+    return found, skipped, sources
+
+
+def _kind(fields: Sequence[str], known: Sequence[str]) -> tuple[str, str]:
+    """The kind of a line, and its language."""
+    if len(fields) == 6:
+        return (PASSAGES, fields[3]) if fields[1] not in known or fields[3] in known else (SCORED, fields[1])
+    if len(fields) == 4:
+        return PAIRS, fields[1]
+    return SENTENCES, fields[1] if len(fields) == 3 else ENGLISH

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_file, sweep
 from xsent_train.checkpoint import read_about
-from xsent_train.data.corpus import ENGLISH, Corpus, L, Pair, write_pairs
+from xsent_train.data.corpus import ALONE, ENGLISH, Corpus, L, Line, Pair, tally, write_pairs
 from xsent_train.data.sampling import Cell, cell_shares
 from xsent_train.data.store import ABOUT, Store
 from xsent_train.data.vocabulary import sample_text, train_vocabulary
@@ -37,7 +37,7 @@ class TrainingPairs:
     corpus: Corpus
     held_out_share: float
 
-    def held_out(self, pair: Pair) -> bool:
+    def held_out(self, pair: Line) -> bool:
         """Whether a pair belongs to validation, as all translations of its English sentence then do."""
         # The low bits, because `sample_text` decides by the high ones.
         return (pair.digest & 0xFFFFFFFF) / 2**32 < self.held_out_share
@@ -112,12 +112,27 @@ class CorpusSurvey:
             counts = [round(self._limit * shares[cell] / total) for cell in cells]
             found = [pair for cell, n in zip(cells, counts, strict=True) for pair in self._held_out[cell].items()[:n]]
             if len(found) < 2:
-                raise DataError(
-                    f"{len(found)} held-out pairs in {language!r}, too few; add text or increase validation_share"
-                )
+                raise DataError(self._too_few(language, len(found)))
             sizes.append(f"{language} {len(found):,}")
             yield from found
         logger.info("held out: %s", ", ".join(sizes))
+
+    def _too_few(self, language: str, held_out: int) -> str:
+        """Why a language has not enough pairs to measure on, and what to do."""
+        lines = Counter[str]()
+        for (_, code), count in self.counts.items():
+            lines[code] += count
+        if count := held_out + lines[language]:
+            return (
+                f"{held_out} held-out pairs of {count:,} in {language!r}, too few; add text or raise validation_share"
+            )
+        if count := lines[language + ALONE]:
+            return (
+                f"the {count:,} lines in {language!r} have three columns, a sentence without translation; expected "
+                "source, language, English, translation"
+            )
+        hint = "; lines of two columns are source and English, not a translation" if self.english_alone else ""
+        return f"no pair in {language!r}; the text has {tally(lines)}{hint}"
 
 
 def prepare(

@@ -1,0 +1,160 @@
+"""Tuning: what a text is, what is learnt and kept, and what the columns are if they are wrong."""
+
+import shutil
+import signal
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from commands import assert_refused, raises
+from safetensors.numpy import load_file
+from toy import toy_pairs, write_toy_corpus, write_toy_passages, write_toy_scored
+from trainings import assert_same_weights, command, export_command
+
+from xsent.bundle import Bundle, builtin_path
+from xsent.errors import DataError
+from xsent_train.checkpoint import load_checkpoint
+from xsent_train.data.corpus import PAIRS, PASSAGES, SCORED, SENTENCES, recognise_text
+from xsent_train.derive import checkpoint_from_bundle, model_path
+from xsent_train.stage_loop import Validation, read_log
+from xsent_train.tune import Tuned, tune
+
+KNOWN = ["en", "fr", "de"]
+LAYER, UPPER, TABLE = "encoder.layers.0.qkv.weight", "encoder.layers.1.qkv.weight", "encoder.table.weight"
+
+
+def german(path: Path) -> Path:
+    """German pairs only."""
+    lines = ("\t".join(pair) + "\n" for pair in toy_pairs(400, 3) if pair[1] == "de")
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def columns(path: Path, *places: int) -> Path:
+    """The toy corpus with only some of its columns."""
+    lines = ("\t".join(pair[place] for place in places) + "\n" for pair in toy_pairs(400))
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_toy_corpus(tmp_path_factory.mktemp("text") / "pairs.tsv")
+
+
+@pytest.fixture(scope="module")
+def tuned(mini_bundle: Path, pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
+    return tune(mini_bundle, pairs, tmp_path_factory.mktemp("tuned") / "run", lines_seen=4800, threads=1)
+
+
+def test_own_pairs_are_found_and_the_bundle_keeps_what_it_was(tuned: Tuned, mini_bundle: Path, tmp_path: Path) -> None:
+    for language in ("de", "fr"):
+        assert tuned.after["own", language, 2] > tuned.before["own", language, 2] + 5
+    assert read_log(tuned.checkpoint.parents[1] / "log.jsonl")["own"].keys() >= {0, 100}
+    code, _, said = export_command(tuned.checkpoint.parents[1], tmp_path / "bundle", "--fp32")
+    assert code == 0, said
+    card = (tmp_path / "bundle" / "README.md").read_text()
+    assert "- manual\n- talk\n" in card and "Started from the weights of mini" in card
+    assert Bundle.open(tmp_path / "bundle").languages == Bundle.open(mini_bundle).languages
+
+
+def test_languages_without_own_text_are_kept_and_need_no_pairs_to_export(mini_bundle: Path, tmp_path: Path) -> None:
+    text = german(tmp_path / "german.tsv")
+    tune(mini_bundle, text, tmp_path / "run", lines_seen=48, threads=1)
+    code, _, said = export_command(tmp_path / "run", tmp_path / "bundle", "--fp32")
+    assert code == 0, said
+    assert Bundle.open(tmp_path / "bundle").languages == ("en", "fr", "de")
+
+
+def test_general_text_is_mixed_in_and_measured(mini_bundle: Path, pairs: Path, tmp_path: Path) -> None:
+    german = tmp_path / "german.tsv"
+    german.write_text(
+        "".join("\t".join(pair) + "\n" for pair in toy_pairs(400, 3) if pair[1] == "de"), encoding="utf-8"
+    )
+    code, out, said = command("tune", mini_bundle, german, tmp_path / "run", "--keep", pairs, "--lines-seen", 96)
+    assert code == 0, said
+    assert {tuple(line.split()[:2]) for line in out.splitlines()[1:]} >= {("own", "de"), ("kept", "de"), ("kept", "fr")}
+    assert f"next: xsent-export {tmp_path / 'run'} MY-BUNDLE" in said
+
+
+@pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
+@pytest.mark.parametrize("kind", [SENTENCES, SCORED, PASSAGES])
+def test_other_text(kind: str, mini_bundle: Path, tmp_path: Path) -> None:
+    path = tmp_path / "text.tsv"
+    if kind == SCORED:
+        write_toy_scored(path, 100)
+    elif kind == PASSAGES:
+        write_toy_passages(path, 150)
+    else:
+        columns(path, 0, 1, 3)
+    assert recognise_text(path, KNOWN).kind == kind
+    tuned = tune(mini_bundle, path, tmp_path / "run", lines_seen=96, threads=1)
+    assert tuned.before.keys() == tuned.after.keys() >= {("own", "fr", 2), ("own", "de", 2)}
+    if kind == SENTENCES:
+        assert tuned.before["own", "fr", 2] == 100.0  # each finds its own vector
+    changed = load_checkpoint(tuned.checkpoint).about
+    assert changed["step"] == (2 if kind == SENTENCES else 3)
+
+
+def test_little_memory_trains_only_the_last_layer(tuned: Tuned, mini_bundle: Path, pairs: Path, tmp_path: Path) -> None:
+    small = tune(mini_bundle, pairs, tmp_path / "run", lines_seen=64, memory="1 GB", threads=1)
+    start = checkpoint_from_bundle(mini_bundle).weights
+    for result, learnt in ((small, {UPPER}), (tuned, {TABLE, LAYER, UPPER})):
+        weights = load_file(result.checkpoint / "model.safetensors")
+        changed = {name for name in (TABLE, LAYER, UPPER) if (weights[name] != start[name].numpy()).any()}
+        assert changed == learnt
+    for size in ("1", "300MB", "GB"):
+        with pytest.raises(DataError, match=f"--memory {size}: expected at least"):
+            tune(mini_bundle, pairs, tmp_path / "run", memory=size)
+
+
+def test_interrupted_it_resumes_to_the_bit(mini_bundle: Path, pairs: Path, tmp_path: Path) -> None:
+    given, measure, calls = {"lines_seen": 48 * 8, "threads": 1}, Validation.measure, iter([False, False, True])
+    whole = tune(mini_bundle, pairs, tmp_path / "whole", **given)
+    with mock.patch.object(Validation, "measure", autospec=True) as measured:
+        measured.side_effect = lambda *known: (next(calls) and signal.raise_signal(signal.SIGINT)) or measure(*known)
+        with pytest.raises(KeyboardInterrupt):
+            tune(mini_bundle, pairs, tmp_path / "run", **given)
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["own-0000004"]
+    resumed = tune(mini_bundle, pairs, tmp_path / "run", **given)
+    assert_same_weights(resumed.checkpoint, whole.checkpoint)
+    assert resumed.rows() == whole.rows()
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        ((2, 3), "the first column differs from line to line, so it is text instead of a source"),
+        ((0, 2, 3), "no usable text; 400 lines with 3 columns, without a language where it should be; expected source"),
+        ((2,), "no usable text; 400 lines with 1 fields instead of 2, 3, 4 or 6"),
+        ((0, 1, 2, 3, 0), "no usable text; 400 lines with 5 fields"),
+    ],
+)
+def test_wrong_columns_are_named(places: tuple[int, ...], message: str, tmp_path: Path) -> None:
+    raises(DataError, message, recognise_text, columns(tmp_path / "wrong.tsv", *places), KNOWN)
+
+
+def test_languages_that_cannot_be_learnt(pairs: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    raises(DataError, "300 lines in 'de', which the model does not know", recognise_text, pairs, ["en", "it"])
+    assert recognise_text(pairs, ["en", "fr"]).languages == {"fr": 300} and "lines in 'de'" in caplog.text
+    few = tmp_path / "few.tsv"
+    few.write_text("".join(pairs.read_text().splitlines(keepends=True)[:20]))
+    raises(DataError, "too little text, de 10, fr 10; expected at least 64", recognise_text, few, KNOWN)
+    mixed = write_toy_scored(tmp_path / "mixed.tsv", 100)
+    mixed.write_text(mixed.read_text() + pairs.read_text())
+    raises(DataError, f"mixes {SCORED} and {PAIRS}; use one file for each", recognise_text, mixed, KNOWN)
+
+
+def test_a_folder_of_something_else_stays(mini_bundle: Path, pairs: Path, tmp_path: Path) -> None:
+    mine = shutil.copy(pairs, tmp_path / "text.tsv")
+    assert_refused(
+        command("tune", mini_bundle, mine, tmp_path), "is not empty and not a run of tune; name a new folder"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["text.tsv"]
+
+
+def test_the_built_in_bundle_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert model_path(Path("builtin")) == builtin_path()
+    (tmp_path / "builtin").mkdir()
+    assert model_path(Path("builtin")) == Path("builtin")
