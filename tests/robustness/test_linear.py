@@ -89,6 +89,9 @@ MARKDOWN = [
     *marks("<img data:image/png,", "aB1/", f"{'aB1/' * 20}\n", f"{'aB1/' * 20}\n\n", every=4),
     *marks("a-\n", "a-\nb ", "a-b-\nc", "> a-\n", "a\u00ad\n", "a-\n1 ", "a-\n* ", every=2),
     Repeated("a" * 50 + "-\n", every=10),
+    *marks("[a](", "![](", "[a](<", "[[a", "[[a|b]]", "![[a#", "[a][b] ", "[a]: a.b\n", "[^a", "<a@", every=2),
+    *marks("**a ", "__a ", "~~a ", "==a ", "*a ", "_a ", "<b ", "<b a=", "<style ", "<style>", "&a", "&#1", every=4),
+    *marks("{{<", "{{% ", "{{query ", "((", "a {#a", "){:a", r"\_", "<a>", every=2),
 ]
 TEXT = [
     *marks("漢《か》\n", "［＃", "｜", "《\n", "》", every=2),
@@ -98,6 +101,7 @@ ORG = [
     *marks("*", "* a\n", "* ", "** a\nb\n", "* :a", "* [#A] ", "* COMMENT\n", "[[a", "[[a][b]]", every=2),
     *marks(":a:\n", ":END:\n", ":a:\n:END:\n", "#+a: b\n", "#+title: b\n", ": a\n", "CLOCK: [", every=2),
     *marks("#+begin_src\n", "#+end_src\n", "#+begin_src\n#+end_src\n", "#+begin_a\n", "|-", "|-+\n", "[fn:a", every=2),
+    *marks("=a ", "~a", "*a ", " /a", "<<a", "<<a>>", "=a= ", every=2),
     Repeated("#+begin_src\n", end="#+end_src\n", every=2),
     Repeated(":a:\n", end=":END:\n", every=2),
 ]
@@ -124,6 +128,11 @@ RST = [
         "`a <",
         "`a <b>`_",
         "|a",
+        "``a",
+        "**a ",
+        "a_ ",
+        "`a`_ ",
+        "[a]_",
         "+--",
         "+--+\n",
         every=2,
@@ -136,7 +145,7 @@ SUBTITLES += [Repeated("<rt>a", "00:00:01,000 --> 00:00:02,000\n")]
 SUBTITLES += marks("1", "1:", "00:00:01,000 --> 0\na\n\n", " ", "\n", middle="x", every=2)
 
 BLOCKS = ["rt", "rb", "li", "dd", "td", "h1", "p", "title", "script", "b", "br"]
-assert {*page._ENDED_BY_THE_NEXT, *page._HEADINGS, *page._WITHIN_CELLS, *page._INLINE_TAGS}.issuperset(BLOCKS[:7])
+assert {*page._ENDED_BY_THE_NEXT, *page._HEADINGS, *page._WITHIN_CELLS, *page.INLINE_TAGS}.issuperset(BLOCKS[:7])
 HTML = [
     *marks(*(f"<{tag}>a" for tag in BLOCKS), start="<li>", every=4),
     *(Repeated(f"<{tag}>", "<table><tr>", "x", f"</{tag}>", every=2) for tag in ("div", "table", "b")),
@@ -161,6 +170,8 @@ MAIL = [
     *(Repeated(mark, f"To: b\nDate: d\n{field}", "\n\n") for field in FIELDS for mark in IN_FIELDS),
     *(Repeated("a-", f"{HEAD}Content-Type: text/plain; charset={charset}\n\n") for charset in CHARSETS),
     *marks(*LINES, start=f"{HEAD}\n", every=2),
+    *marks("-" * 10 + "\n", "-" * 10 + "\na@b\n", "- ", start=f"{HEAD}\n", every=4),
+    Repeated("<p>a@b wrote:", f"{HEAD}Content-Type: text/html\n\n<blockquote>" + "<b>" * 99, every=4),
     Repeated("\n", f"{HEAD}\nx\n", end=">\n"),
     Repeated("1 a:\n", f"{HEAD}\nx\n", end=">\n"),
     Repeated("a ", f"{HEAD}\n1 ", ":\n", end=">\n"),
@@ -187,6 +198,7 @@ WORD = [
     Repeated("<w:p>", middle=RUN, end="</w:p>", every=4),
     Repeated("a ", f"{TABLE * 80}<w:p><w:r><w:t>", f"</w:t></w:r></w:p>{TABLE_END * 80}"),
     Repeated("<w:p/>", "<w:sdt>" * 300, "</w:sdt>" * 300, every=2),
+    *marks("<w:noBreakHyphen/>", "<w:footnoteReference/>", start="<w:p>", middle="</w:p>", every=4),
 ]
 OFFICE_TABLE = "<table:table><table:table-row><table:table-cell>"
 OFFICE_END = "</table:table-cell></table:table-row></table:table>"
@@ -243,7 +255,7 @@ WORDS = [
     *marks("\u0315\u0300", "\u0300", "\uff9e\u0300", start="a", middle="b"),
     *marks("é", "ﬁ", "Å", "漢", "か\u3099", "ｶﾞ", "й", "ü", "ß", "İ", "\u00ad", "\u200b", "ᾳ", "ΐ", "々", "한"),
 ]
-QUANTITIES = marks(
+QUANTITIES = marks("1 1/2 ", "1/2 cup ", "m2 ", "1 m2", "1⁄2", every=2) + marks(
     "two ", "twenty-", "hundert", "thousand ", "quatre vingt ", "一", "十人", "5 km ", "-5 ", "1万", "at_", "l'"
 )
 QUANTITIES += marks("half ", "half past ", "mil ", "mille", "zweieinhalb", "1⁄2 ", "2 et demie ", "半")

@@ -37,9 +37,9 @@ _TOKEN = re.compile(
       | ^[ \t]*+ (?:[-*+]|\d{1,3}[.)]) [ \t]++ \[[^\]\n]*+\]\(\#[^)\n]*+\) [ \t]*+ $  # a line of one
       | (?<=[^\s|]) \[\^[^\[\]\s]{1,40}\] (?!:) | (?<=\S) \\ $                  # the number of a footnote, a line's end
       | ^[ \t]*+ \{ (?: :[^{}\n:]* | %(?![ ]comment)[^%\n]*% ) \} [ \t]*+ $      # kramdown, Liquid
-      | (?: (?<=[)\]`]) | [ \t]++ (?=\{[^{}\n]*+\}[ \t]*+$) ) \{ (?: :[ ]?[a-z] | [#.][A-Za-z] )
+      | (?: (?<=[)\]`]) | (?<=\S) [ \t]++ (?=\{[^{}\n]*+\}[ \t]*+$) ) \{ (?: :[ ]?[a-z] | [#.][A-Za-z] )
             [^{}\n]*+ \}                                                        # attributes of kramdown, Pandoc
-      | \{\{ (?: < [^\n]*? > | % [^\n]*? % | (?:query|embed|renderer|video)\b [^{}\n]*+ ) \}\}    # Hugo, Logseq
+      | \{\{ (?: [<%] [^{}\n]*+ (?<=[>%]) | (?:query|embed|renderer|video)\b [^{}\n]*+ ) \}\}    # Hugo, Logseq
       | \(\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)\)                     # a block of Logseq
       | (?<=>[ ]) \[![\w-]+\] [-+]? [ ]?                                       # the kind of a quotation
       | (?<=\S) [ \t]++ \^[A-Za-z0-9-]{4,}+ $                                  # the name of a block

@@ -140,7 +140,7 @@ class _Page(HTMLParser):
                 if self._is_header and not self._quote():
                     self.lines.append((self._first, "|---|"))
         elif text := self._take():
-            if self._is_mail and "@" in text and announces(text):
+            if self._is_mail and self._count["blockquote"] and not self._quote() and "@" in text and announces(text):
                 self._quote_rest()
             self.lines += [(self._first, self._quote() + self._mark + text), (self._first, "")]
         self._mark = ""
