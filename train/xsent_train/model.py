@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, packing, to_tokens
+from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, by_length, packing, to_tokens
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
 CHUNK = 256  # sentences encoded at a time
@@ -212,14 +212,16 @@ class Encoder(nn.Module):
         longest, device = self.config.max_length, self.table.weight.device
         return torch.cat([self(to_tokens(part, longest).to(device)) for part in parts])
 
-    def vectors_and_states(self, tokens: Tokens, depths: Sequence[int], places: Tensor) -> tuple[list[Tensor], Tensor]:
-        """Sentence vectors of each depth, each [B, D], and the last states of the tokens at `places` [M, D]."""
+    def vectors_and_states(self, tokens: Tokens, depths: Sequence[int], places: Tensor) -> tuple[Tensor, Tensor]:
+        """Sentence vectors of each depth [L, B, D], and the last states of the tokens at `places` [M, D]."""
         if self.positions is None:
-            return [self.static(tokens) for _ in depths], self.table(tokens.ids[places])
+            return torch.stack([self.static(tokens) for _ in depths]), self.table(tokens.ids[places])
+        tokens, back, places = by_length(tokens, places)
         framed = self.framed(tokens)
         states = self.states(framed)
-        vectors = [self.read_out(states[depth], framed, tokens, depth) for depth in depths]
-        return vectors, states[-1][tokens.inside()[places]]
+        vectors = torch.stack([self.read_out(states[depth], framed, tokens, depth) for depth in depths])
+        labelled = states[-1][tokens.inside()[places]] if len(places) else states[-1][:0]
+        return vectors if back is None else vectors.index_select(1, back), labelled
 
     def read_out(self, states: Tensor, framed: Tokens, tokens: Tokens, depth: int) -> Tensor:
         """The vectors [B, D] of states [N, D] after `depth` layers; `tokens` are the sentences without their frame."""

@@ -121,9 +121,9 @@ class TrainingModel(nn.Module):
             cut = [side.part(start, min(start + size, count)) for side in sides]
             tokens = Tokens(*map(torch.cat, zip(*(side.tokens for side in cut), strict=True)))
             labels = torch.cat([side.labels for side in cut])
-            labelled = (labels != NOT_HIDDEN).nonzero()[:, 0]
-            vectors, states = encode(tokens, self.depths, labelled)
-            read.append((torch.stack(vectors), states, labels[labelled]))
+            predicted = self.objectives.mlm or self.objectives.tlm
+            labelled = (labels != NOT_HIDDEN).nonzero()[:, 0] if predicted else labels[:0]
+            read.append((*encode(tokens, self.depths, labelled), labels[labelled]))
         return read
 
     def _other_text(self, batch: Batch) -> tuple[Losses, list[tuple[Tensor, Tensor]]]:

@@ -96,21 +96,53 @@ class Packing(NamedTuple):
     back: Tensor | None = None  # the place of each token of the batch [N]
 
 
+def by_length(tokens: Tokens, places: Tensor) -> tuple[Tokens, Tensor | None, Tensor]:
+    """The sentences of a batch, the shortest first, where each went [B], and where the tokens at `places` went [M].
+
+    Then nothing else has to be reordered to run sentences of similar length together. On a GPU they stay, see
+    `packing`.
+    """
+    lengths = tokens.lengths
+    if lengths.device.type != "cpu":
+        return tokens, None, places
+    ranks = lengths.argsort(stable=True)
+    order = _token_order(tokens, ranks)
+    if len(places):
+        places = inverse(order)[places]
+    return Tokens(tokens.ids[order], lengths[ranks]), inverse(ranks), places
+
+
 def packing(lengths: Tensor) -> Packing:
     """Group the sentences of a batch, given their lengths [B], into groups of similar length.
 
     On a CPU, attention over padding takes the time. On a GPU, many small calls do, so all sentences stay together.
     """
-    ranks = lengths.argsort(stable=True)
-    ascending = lengths[ranks]
-    sizes = group_sizes(ascending.tolist()) if lengths.device.type == "cpu" else []
+    if lengths.device.type != "cpu":
+        return Packing([group_of(lengths)])
+    counts = lengths.tolist()
+    ascending = sorted(counts)
+    sizes = group_sizes(ascending)
     if len(sizes) < 2:
         return Packing([group_of(lengths)])
-    first = (lengths.cumsum(0) - lengths)[ranks]
-    order = torch.repeat_interleave(first, ascending) + token_positions(ascending)
-    back = torch.empty_like(order)
-    back[order] = torch.arange(len(order))
-    return Packing([group_of(part) for part in torch.split(ascending, sizes)], order, back)
+    if counts == ascending:
+        return Packing([group_of(part) for part in torch.split(lengths, sizes)])
+    ranks = lengths.argsort(stable=True)
+    order = _token_order(Tokens(lengths.new_empty(sum(counts)), lengths), ranks)
+    return Packing([group_of(part) for part in torch.split(lengths[ranks], sizes)], order, inverse(order))
+
+
+def _token_order(tokens: Tokens, ranks: Tensor) -> Tensor:
+    """The tokens of the sentences in another order [N]."""
+    lengths, count = tokens.lengths[ranks], len(tokens.ids)
+    first = torch.repeat_interleave(tokens.offsets[ranks], lengths, output_size=count)
+    return first + token_positions(lengths, count)
+
+
+def inverse(order: Tensor) -> Tensor:
+    """The place of each item in an order."""
+    places = torch.empty_like(order)
+    places[order] = torch.arange(len(order), device=order.device)
+    return places
 
 
 def group_sizes(lengths: Sequence[int]) -> list[int]:
@@ -127,11 +159,12 @@ def group_sizes(lengths: Sequence[int]) -> list[int]:
 
 def group_of(lengths: Tensor) -> TokenGroup:
     """Some sentences as a group."""
+    counts = lengths.tolist()  # once, because a GPU waits for it
     # At least one position per sentence, because a softmax over none would be NaN.
-    longest = max(int(lengths.max()), 1) if len(lengths) else 1
-    sentence, position = torch.repeat_interleave(lengths), token_positions(lengths)
+    longest, tokens = max([1, *counts]), sum(counts)
+    sentence, position = torch.repeat_interleave(lengths, output_size=tokens), token_positions(lengths, tokens)
     mask = None
-    if len(sentence) != longest * len(lengths):
+    if tokens != longest * len(lengths):
         mask = torch.arange(longest, device=lengths.device) < lengths.clamp(min=1)[:, None]
     starts = F.pad(lengths.cumsum(0), (1, 0)).int()
     return TokenGroup((sentence, position), mask, (len(lengths), longest), starts)
