@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from typer.main import get_command
 
 from xsent import LinearClassifier, SearchIndex, SentenceEncoder, build_index
+from xsent.cli.program import help_records
 from xsent_apps.server.application import create_app
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -26,10 +27,7 @@ PROGRAMS = {
     "xsent-export": ("xsent_export.cli", 'Turns a checkpoint into a bundle: `pip install "xsent[export]"`.'),
     "xsent-bench": ("xsent_bench.cli", 'Measures: `pip install "xsent[bench]"`.'),
 }
-EXAMPLE = "Example: "
 COMPLETION = ("--install-completion", "--show-completion")
-METAVARS = {"path": "PATH", "int": "N", "int range": "N", "float": "X", "float range": "X", "str": "TEXT"}
-METAVARS |= {f"list[{name}]": METAVARS[name] for name in ("str", "int")} | {"list[Path]": "PATH"}
 
 TRAIN = {
     "weather": ["It rains all day.", "Tomorrow is sunny."],
@@ -85,29 +83,23 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, Any, Any]]:  # noq
 
 def _describe(path: str, command: Any, context: Any) -> list[str]:  # noqa: ANN401
     """Name, usage, purpose, options and example of a command."""
-    named = [(one, one.get_help_record(context)) for one in command.params]
-    arguments = [one for one, _ in named if one.param_type_name == "argument"]
+    named = list(help_records(command.params, context))
+    arguments = [one for one, *_ in named if one.param_type_name == "argument"]
     usage = " ".join([path, *map(_argument, arguments), "[OPTIONS]"])
     lines = [f"### {path}" if path not in PROGRAMS else "### Usage", "", f"`{usage}`", ""]
-    parts = [" ".join(part.split()) for part in f"{command.help or ''}\n\n{command.epilog or ''}".split("\n\n")]
-    lines += [f"{_escape(part)}\n" for part in parts if part and not part.startswith(EXAMPLE)]
-    for one, record in named:
-        if record and not {*one.opts} & {*COMPLETION}:
-            name = _argument(one).strip("[].") if one in arguments else _metavar(record[0])
-            lines.append(f"- `{name}`: {_escape(record[1])}".removesuffix(": "))
-    examples = [f"{EXAMPLE}`{part.removeprefix(EXAMPLE)}`\n" for part in parts if part.startswith(EXAMPLE)]
-    return [*lines, "", *examples]
+    parts = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
+    lines += [f"{_escape(part)}\n" for part in parts if part]
+    for one, name, text in named:
+        if not {*one.opts} & {*COMPLETION}:
+            lines.append(f"- `{name}`: {_escape(text)}".removesuffix(": "))
+    example = (command.epilog or "").removeprefix("Example: ")
+    return [*lines, "", *([f"Example: `{example}`", ""] if example else [])]
 
 
 def _argument(argument: Any) -> str:  # noqa: ANN401
     """An argument as in a usage line: brackets if it may be missing, dots if there may be several."""
-    name = (argument.metavar or argument.name).strip("[]{}.").upper() + "..." * (argument.nargs == -1)
+    name = argument.metavar + "..." * (argument.nargs == -1)
     return name if argument.required else f"[{name}]"
-
-
-def _metavar(text: str) -> str:
-    """An option without the types of Python."""
-    return re.sub(r" <(.+)>$", lambda found: " " + METAVARS.get(found[1], found[1]), text)
 
 
 def _escape(text: str) -> str:

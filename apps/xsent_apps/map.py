@@ -26,6 +26,7 @@ from xsent import (
     without_background,
 )
 from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption, VectorsOption
+from xsent.cli.program import App
 from xsent.errors import find_extra, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
 from xsent.files.tables import TextSource, read_rows
@@ -38,12 +39,13 @@ PAGE = Path(__file__).with_name("map.html")
 STATIC = Path(__file__).with_name("web") / "static"  # the map of `xsent web` uses the same scripts
 MARKERS = "osD"  # the shapes of view.js
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = App()
 
 
 @app.command(
     "map",
     short_help="Draw a map of texts.",
+    rich_help_panel="Understand",
     epilog="Example: xsent map mails.csv mails.html --column text --by language --by cluster",
 )
 def map_file(

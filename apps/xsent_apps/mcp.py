@@ -19,6 +19,7 @@ import typer
 
 from xsent import DataError, Hit, SearchIndex, SentenceEncoder, XsentError
 from xsent.cli.options import BundleOption, LayersOption, ThreadsOption
+from xsent.cli.program import App
 from xsent.errors import find_extra
 from xsent.files.atomic import refuse_links
 from xsent_apps.notes.folder import Notes
@@ -31,7 +32,7 @@ MOST_HITS = 50
 MOST_CHARACTERS = 10_000  # of a query
 _EXPECTED = (XsentError, OSError, ValueError)
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = App()
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,11 @@ def create_server(library: Library) -> "MCPServer[Any]":
     return server
 
 
-@app.command(short_help="Let an assistant search notes.", epilog="Example: xsent mcp ~/notes ~/papers")
+@app.command(
+    short_help="Let an assistant search notes.",
+    epilog="Example: xsent mcp ~/notes ~/papers",
+    rich_help_panel="Search",
+)
 def mcp(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with notes, as for xsent notes.")],
     port: Annotated[

@@ -12,17 +12,11 @@ from typing import Annotated
 import typer
 
 from xsent.bundle import builtin_path
-from xsent.cli.options import CONTEXT, BundleArgument, Program, split_names
+from xsent.cli.options import BundleArgument, split_names
+from xsent.cli.program import App
 from xsent.errors import DataError, require_extra
 
-app = typer.Typer(
-    cls=Program,
-    context_settings=CONTEXT,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    epilog="Example: xsent-bench --quick --out my-report",
-)
+app = App(epilog="Example: xsent-bench --quick --out my-report")
 EvalOption = Annotated[Path | None, typer.Option("--eval", help="Folder of test sets; also measures quality.")]
 
 
@@ -74,7 +68,7 @@ def whole_run(
 def peers(
     out: Annotated[Path, typer.Option(help="Folder of the report and of the model with random weights.")],
     bundle: BundleArgument = None,
-    only: Annotated[str, typer.Option(help="Other systems, separated by commas; default: all.")] = "",
+    only: Annotated[str, typer.Option(metavar="NAMES", help="Other systems, separated by commas; default: all.")] = "",
     turns: Annotated[int, typer.Option(min=1, help="Turns per system, each in a fresh process.")] = 5,
     number: Annotated[int, typer.Option("--sentences", min=20, help="Sentences to time per turn.")] = 2_000,
     evaluate: EvalOption = None,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.cli.options import CONTEXT, JsonOption, split_names
+from xsent.cli.options import JsonOption, split_names
+from xsent.cli.program import App
 from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import find_extra, require_extra
 
@@ -25,7 +26,7 @@ _EXTRAS = {
     "teacher": ("teacher", "tokenizers"),
 }
 
-app = typer.Typer(context_settings=CONTEXT, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = App()
 
 
 @app.command(epilog="Example: xsent-export runs/builtin/checkpoints/final-0000000 my-model --int8")
@@ -54,7 +55,9 @@ def run_export(
     dim: Annotated[
         int | None, typer.Option(min=1, help="Number of dimensions to keep; one of the trained ones.")
     ] = None,
-    languages: Annotated[str | None, typer.Option(help="Languages whose pieces to keep, separated by commas.")] = None,
+    languages: Annotated[
+        str | None, typer.Option(metavar="CODES", help="Languages whose pieces to keep, separated by commas.")
+    ] = None,
     sample: Annotated[
         Path | None, typer.Option(help="Text or pairs in these languages; drop pieces that do not occur in it.")
     ] = None,
@@ -64,7 +67,9 @@ def run_export(
     tolerance: Annotated[
         float | None, typer.Option(min=0, help="Points of P@1 that the worst language may lose. Default: 0.5.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the model. Default: that of the checkpoint.")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the model. Default: that of the checkpoint.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
     tests: Annotated[
         Path | None, typer.Option("--eval", help="Folder of tests such as DATA/eval; adds the scores to the card.")

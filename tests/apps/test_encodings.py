@@ -146,5 +146,5 @@ def test_words_of_texts_in_the_wrong_encoding_are_mended(run: Runner, tmp_path: 
     written(tmp_path, "0.txt", "Something else.")
     notes.update(encoder)  # drops the old words
     assert run("verify", notes.index)[0] == 0
-    (line,) = run("notes", tmp_path, MOJIBAKE[1], "--json", "--clean", "-k", 1)[1].splitlines()
+    (line,) = run("notes", tmp_path, MOJIBAKE[1], "--json", "--clean", "-n", 1)[1].splitlines()
     assert json.loads(line)["text"] == broken[1]  # none of its characters ends a line

@@ -41,17 +41,17 @@ def encoder() -> SentenceEncoder:
 
 
 def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) -> None:
-    code, out, err = run("notes", folder, "À quelle heure part le train ?", "-k", 1)
+    code, out, err = run("notes", folder, "À quelle heure part le train ?", "-n", 1)
     assert (code, out.split("\t")[1:]) == (0, ["trip.md:3", TRIP, "trip\n"])
     assert err == f"Indexed 4 files, 4 passages in {folder / INDEX}; new, changed or deleted: 4.\n"
-    out, err = run("notes", folder, "XK-42", "--json", "--k", 1)[1:]
+    out, err = run("notes", folder, "XK-42", "--json", "-n", 1)[1:]
     assert err == "" and json.loads(out).items() >= {"file": "work/server.html", "line": 1}.items()
-    code, out, err = run("notes", folder, "fiscal policy of Portugal", "-k", 1, "--json")
+    code, out, err = run("notes", folder, "fiscal policy of Portugal", "-n", 1, "--json")
     assert err.startswith("No close match: best score ") and not json.loads(out)["close"]
     assert_refused(run("notes", folder, "XK-42", "--least", 9), "no passage has a score of 9.0 or more; use a lower")
     assert "-- QUERY" in run("notes", folder, "-5")[2]
     with mock.patch("sys.stdout.isatty", return_value=True):
-        out = run("notes", folder, "when does the train leave?", "-k", 1, "--no-update")[1]
+        out = run("notes", folder, "when does the train leave?", "-n", 1, "--no-update")[1]
     assert "We leave on Friday morning. \x1b[1mThe train is at nine.\x1b[0m Bring the tickets.\n" in out
 
 
@@ -84,11 +84,11 @@ def test_only_what_changed_is_read_again(folder: Path, encoder: SentenceEncoder)
 def test_headings_and_names_are_found_and_shown(run: Runner, folder: Path) -> None:
     (folder / "wifi.md").write_text("---\ntags: [network]\n---\n# Home\n\n## Wi-Fi password\n\nblue-otter-4711\n")
     (folder / "Visa application 2024.md").write_text("Handed everything in at counter 6.\n")
-    code, out, _ = run("notes", folder, "wifi password", "-k", 1)
+    code, out, _ = run("notes", folder, "wifi password", "-n", 1)
     context = "wifi, network › Home › Wi-Fi password"
     assert (code, out.split("\t")[1:]) == (0, ["wifi.md:8", "blue-otter-4711", f"{context}\n"])
-    assert json.loads(run("notes", folder, "network", "-k", 1, "--json")[1])["context"] == context
-    assert "Handed" in run("notes", folder, "visa", "-k", 1)[1]
+    assert json.loads(run("notes", folder, "network", "-n", 1, "--json")[1])["context"] == context
+    assert "Handed" in run("notes", folder, "visa", "-n", 1)[1]
 
 
 def test_rules_may_change_and_clocks_jump(folder: Path, encoder: SentenceEncoder) -> None:
@@ -113,7 +113,7 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
     (folder / "👩\u200d👧 می\u200cخواهم.txt").write_text("The family has a picnic.\n")
     with open(os.fsencode(folder) + b"/odd\xff.txt", "w") as file:
         file.write("odd")
-    code, out, err = run("notes", folder, "Katze", "--max-bytes", 4000, "-k", 99)
+    code, out, err = run("notes", folder, "Katze", "--max-bytes", 4000, "-n", 99)
     assert code == 0 and "cat.txt:1" in out and "secret" not in out and "link" not in out
     lines = [line for line in err.splitlines() if not line.startswith("Warning: 1 of 5")]  # of the Persian name
     assert len(lines) == 5 and lines[3].endswith("new, changed or deleted: 5.")
@@ -135,7 +135,7 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
         "Skipped: 3 .txt; run xsent notes without a query to list all.",
     ]
     (folder / "binary.txt").write_text("The bees fly.")
-    assert "binary.txt:1" in run("notes", folder, "Where do bees fly?", "-k", 1)[1]
+    assert "binary.txt:1" in run("notes", folder, "Where do bees fly?", "-n", 1)[1]
 
 
 def test_a_file_that_breaks_its_reader_is_named_and_the_rest_is_indexed(
@@ -143,7 +143,7 @@ def test_a_file_that_breaks_its_reader_is_named_and_the_rest_is_indexed(
 ) -> None:
     monkeypatch.setitem(READERS, ".org", lambda _: (_ for _ in ()).throw(MemoryError()))
     (folder / "a.org").write_text("* Trip")
-    code, out, err = run("notes", folder, "Katze", "-k", 1)
+    code, out, err = run("notes", folder, "Katze", "-n", 1)
     assert code == 0 and "cat.txt:1" in out
     assert err.startswith(f"Skipped: {folder}/a.org: not enough memory to read it; save the text in parts\nIndexed 4 ")
 
@@ -174,7 +174,7 @@ def test_old_texts_are_read_as_they_were_written(run: Runner, folder: Path) -> N
     (folder / "old.txt").write_bytes("Das Café öffnet – spät – um neun.\n".encode("cp1252"))
     (folder / "russian.txt").write_bytes("Поезд уходит в девять.\n".encode("cp1251"))
     (folder / "greek.txt").write_bytes("Πού είναι ο σταθμός;\n".encode("cp1253"))
-    code, out, err = run("notes", folder, "When does the café open?", "-k", 1)
+    code, out, err = run("notes", folder, "When does the café open?", "-n", 1)
     assert (code, out.split("\t")[2]) == (0, "Das Café öffnet – spät – um neun.")
     assert f"Read as cp1252, because they are not UTF-8: {folder}/old.txt.\n" in err
     assert f"Read as cp1251, because they are not UTF-8: {folder}/russian.txt.\n" in err
@@ -220,7 +220,7 @@ def test_what_is_there_is_searched_while_another_process_updates(run: Runner, fo
     assert run("notes", folder)[0] == 0
     (folder / "new.txt").write_text("new")
     with only_writer(folder / INDEX):
-        code, out, err = run("notes", folder, "cat", "-k", 1)
+        code, out, err = run("notes", folder, "cat", "-n", 1)
         assert (code, out.count("\n")) == (0, 1) and "Warning: not updated: " in err and "another process" in err
         assert_refused(run("notes", folder), "another process is writing it")
 

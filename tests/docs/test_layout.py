@@ -29,6 +29,7 @@ APPS_FROM_RUNTIME = {
     "xsent.greetings",
     "xsent.cli.terminal",
     "xsent.cli.options",
+    "xsent.cli.program",
     "xsent.cli.rows",
 }
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}

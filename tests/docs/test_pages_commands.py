@@ -80,6 +80,39 @@ def options(command: Any) -> Iterator[str]:  # noqa: ANN401
             yield from options(command.get_command(typer.Context(command), name))
 
 
+def screens(command: Any, path: str, parent: Any = None) -> Iterator[tuple[str, Any, str]]:  # noqa: ANN401
+    """Every command of a program with its full name and its help."""
+    context = command.make_context(path, [], parent=parent, resilient_parsing=True)
+    assert context.help_option_names == ["-h", "--help"], path
+    yield path, command, command.get_help(context)
+    for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
+        yield from screens(command.get_command(context, name), name, context)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_help_is_in_one_style(program: str) -> None:
+    """Values are in capitals, or choices; what Python calls a type says nothing to people."""
+    for path, command, text in screens(PROGRAMS[program], program):
+        assert not re.search(r"<[a-z]|x[<>]=|\[\[|\{|\brequired\] .*required\b", text), f"{path}: {text}"
+        usage, _, rest = text.partition("\n  Example: ")[0].partition("\n")
+        assert re.fullmatch(rf"Usage: .*{path} \[OPTIONS\]( COMMAND \[ARGS\]\.\.\.|( [A-Z=\[\].]+)*)", usage), usage
+        assert "…" not in rest and "..." not in re.sub(r'"\.\.\."', "", rest), path  # nothing is cut off
+        shown = dict(re.findall(r"^  (?:-\w, )*(--?[\w-]+)(?:, --[\w-]+)* (\S+)", rest, re.MULTILINE))
+        for option in (one for one in command.params if one.param_type_name == "option" and not one.is_flag):
+            [value] = [value for name, value in shown.items() if name in option.opts]
+            assert re.fullmatch(r"[A-Z=:\[\],]+|[a-z\d|-]+", value), f"{path} {option.opts}: {value}"
+
+
+def test_a_short_option_means_one_thing() -> None:
+    meanings: dict[str, set[str]] = {}
+    for program, command in PROGRAMS.items():
+        for _, found, _ in screens(command, program):
+            for option in (one for one in found.params if one.param_type_name == "option"):
+                for short in (name for name in option.opts if re.fullmatch("-.", name)):
+                    meanings.setdefault(short, set()).add(max(option.opts, key=len))
+    assert {short: names for short, names in meanings.items() if len(names) > 1} == {}
+
+
 def test_every_option_within_the_text_is_one() -> None:
     known = {*chain.from_iterable(map(options, PROGRAMS.values())), "--help", "-h", *NOT_OURS}
     texts = (block for page in PAGES if page != GONE for block in blocks(page, "inline"))

@@ -272,7 +272,7 @@ def test_an_index_remembers_that_its_texts_are_clean(run: Runner, tmp_path: Path
         assert run("index", text, index, first)[0] == 0
         assert_refused(run("index", text, index, "--add", *{second} - {"--force"}), remedy)
         assert run("index", text, index, "--add", *{first} - {"--force"})[0] == 0
-        out = run("search", index, f"<b>{TEXT}</b>", "--no-words", "-k", 1)[1]
+        out = run("search", index, f"<b>{TEXT}</b>", "--no-words", "-n", 1)[1]
         assert out.startswith("1.0000\t1\t> > <p>") == (first == "--clean")
 
 

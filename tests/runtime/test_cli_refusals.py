@@ -35,8 +35,8 @@ REFUSED = {
     "encode": {
         "a.txt -o v.csv": "v.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32",
         "a.txt -o v.f32 --precision int8": "v.f32: .f32 holds float32, not int8; use a name that ends in .npy",
-        "a.txt --precision int8 --no-normalize": "precision = 'int8' does not keep lengths",
-        "a.txt --truncate-dim 33": "truncate_dim = 33 must be between 1 and 32",
+        "a.txt --precision int8 --no-normalize": "--precision int8 does not keep lengths",
+        "a.txt --truncate-dim 33": "--truncate-dim 33 must be between 1 and 32",
         "a.txt -o nowhere/v.npy": "nowhere/v.npy: No such file or directory",
         "a.txt --resume": "--resume needs --output",
         "a.txt -o v.npy --resume --force": "use either --resume or --force",
@@ -58,7 +58,7 @@ REFUSED = {
     "score": {
         "empty": "empty: empty; expected one pair per line",
         "broken.tsv": "broken.tsv:2: 1 fields, expected 2 separated by tabs: source, target",
-        "pairs.tsv": "k = 4 neighbours, but one side has only 2",
+        "pairs.tsv": "-k 4 neighbours, but one side has only 2",
         "pairs.csv": "name the column: --column NAME,NAME (columns: n, en, fr)",
         "pairs.csv --column en": "--column en: expected two comma-separated columns: source, target",
         "none -o taken.tsv": "taken.tsv: exists",
@@ -162,7 +162,7 @@ def test_a_missing_extra_is_named_before_the_model_is_loaded(
     ("command", "advice"),
     [
         (["notes", "folder", "where", "is", "the", "key?"], 'xsent notes folder "where is the key?"'),
-        (["notes", "my notes", "--k", 3, "what", "costs", "$5"], "xsent notes 'my notes' 'what costs $5'"),
+        (["notes", "my notes", "-n", 3, "what", "costs", "$5"], "xsent notes 'my notes' 'what costs $5'"),
         (["search", "x.index", "wo", "ist", "(der) Schlüssel"], 'xsent search x.index "wo ist (der) Schlüssel"'),
         (["similarity", "a cat", "a", "dog"], "xsent similarity 'a cat' \"a dog\""),
     ],

@@ -28,20 +28,20 @@ def made(run: Runner, notes: Path, mini_bundle: Path) -> Path:
 
 
 def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle: Path) -> None:
-    code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "-k", 10**12)
+    code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "-n", 10**12)
     assert (code, err) == (0, "")
     scores, numbers, texts = zip(*(line.split("\t", 2) for line in out.splitlines()), strict=True)
     assert (scores[0], numbers[0], texts[0]) == ("1.5000", "4", "Frank voit Greta")
     found = dict(zip(numbers, texts, strict=True))
     assert found == {"1": "Anna sees Boris.", "3": "Clara, David and Elena.", "4": "Frank voit Greta"}
     assert list(scores) == sorted(scores, key=float, reverse=True)
-    found = json.loads(run("search", made, "Anna sees Boris.", "--model", mini_bundle, "--k", 1, "--json")[1])
+    found = json.loads(run("search", made, "Anna sees Boris.", "--model", mini_bundle, "-n", 1, "--json")[1])
     place = {"line": 1, "id": None, "text": "Anna sees Boris.", "close": True}
     assert found == {"score": pytest.approx(1.5, abs=1e-4), **place}
 
 
 def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mini_bundle: Path) -> None:
-    queries, search, one = made.with_name("queries.txt"), ("search", made, "--model", mini_bundle), ("--k", 1)
+    queries, search, one = made.with_name("queries.txt"), ("search", made, "--model", mini_bundle), ("-n", 1)
     queries.write_text("Frank voit Greta\n\nAnna sees Boris.\n")
     out = run(*search, "--queries", queries, *one)[1]
     assert out == "1\t1.5000\t4\tFrank voit Greta\n3\t1.5000\t1\tAnna sees Boris.\n"
@@ -52,7 +52,7 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
         out = run(*search, *arguments, *one, stdin=many)[1]
         assert out.splitlines()[-1] == "300\t1.5000\t1\tAnna sees Boris."
     assert_refused(run(*search, "-"), "-: empty; expected one query per line")
-    for wrong in ([], ["Anna", "--queries", "-"], ["Anna", "--k", 0]):
+    for wrong in ([], ["Anna", "--queries", "-"], ["Anna", "-n", 0]):
         assert run(*search, *wrong)[0] == 2
 
 
@@ -85,20 +85,20 @@ def test_what_is_there_is_added_to_but_not_replaced(run: Runner, made: Path, not
     assert run(*arguments, "--force")[0] == 0
     notes.write_text("Henry and Irina\n")
     assert run(*arguments, "--add")[0] == 0
-    found = run("search", made, "Henry and Irina", "--k", 1, "--model", mini_bundle)
+    found = run("search", made, "Henry and Irina", "-n", 1, "--model", mini_bundle)
     assert (found[0], found[1].split("\t", 1)[1], found[2]) == (0, "5\tHenry and Irina\n", "")
 
 
 def test_options_of_words_and_scores_and_a_query_with_a_dash(run: Runner, made: Path, mini_bundle: Path) -> None:
     search, exact = ["search", made, "--model", mini_bundle], "Anna sees Boris."
-    assert run(*search, "Boris", "-k", 1)[1].split("\t")[1] == "1"
-    assert run(*search, exact, "-k", 1, "--no-words")[1] == f"1.0000\t1\t{exact}\n"
+    assert run(*search, "Boris", "-n", 1)[1].split("\t")[1] == "1"
+    assert run(*search, exact, "-n", 1, "--no-words")[1] == f"1.0000\t1\t{exact}\n"
     assert run(*search, exact, "--least", "0.99")[1].count("\n") == 1
     assert_refused(run(*search, exact, "--least", 9), "no line has a score of 9.0 or more; lower --least")
     assert_refused(run(*search, exact, "--least", 9, "--json"), "no line has a score of 9.0 or more")
     code, out, err = run(*search, "-Anna sees Boris.")
     assert (code, out) == (2, "") and "Put -- before a query that starts with a dash: -- QUERY" in err
-    assert run(*search, "-k", 1, "--", "-Anna sees Boris.")[1].endswith("Anna sees Boris.\n")
+    assert run(*search, "-n", 1, "--", "-Anna sees Boris.")[1].endswith("Anna sees Boris.\n")
 
 
 def test_another_model_and_no_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:

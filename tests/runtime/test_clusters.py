@@ -170,13 +170,13 @@ def test_tickets_with_greetings(run: Runner, tmp_path: Path) -> None:
 def test_lines_with_a_number_of_clusters(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["The invoice is wrong.", "The invoice is late.", *TEXTS[2:5], "Die Rechnung ist falsch.", "", "?!"]
     file = write_lines(tmp_path / "mails.txt", texts)
-    code, out, err = run("cluster", file, "-n", 2)
+    code, out, err = run("cluster", file, "--number", 2)
     printed = [line.split("\t") for line in out.splitlines()]
     assert code == 0 and [row[2] for row in printed] == list("12345678")
     assert {row[0] for row in printed[:3]} == {printed[5][0]} != {row[0] for row in printed[3:5]}
     assert printed[6] == ["", "", "7", ""] and "2 clusters of 8 texts; 2 belong to none" in err
     assert printed[7] == ["", "", "8", "?!"]  # without words
     write_lines(file, TEXTS)
-    for module, options in (("scipy.cluster.hierarchy", []), ("sklearn.cluster", ["-n", 2])):
+    for module, options in (("scipy.cluster.hierarchy", []), ("sklearn.cluster", ["--number", 2])):
         monkeypatch.setitem(sys.modules, module, None)
         assert_refused(run("cluster", file, *options), 'pip install ".[cluster]"')

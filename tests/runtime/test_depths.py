@@ -355,10 +355,10 @@ def test_what_a_model_lacks_is_one_line(run: Runner, deep_bundle: Path, mini_che
         ("evaluate", "space", tmp_path, "--english-by", deep_bundle),
     ]
     for place, command in enumerate(commands):
-        given, message = ("--model", deep_bundle), "has depths 0, 1 and 2; layers=9 is not among them"
+        given, message = ("--model", deep_bundle), "has depths 0, 1 and 2; --layers 9 is not among them"
         assert_refused(run(*command, *given, "--layers", 9), message)
         if place in (1, 2, 3, 12):
-            assert_refused(run(*command, *given, "--space", "other"), f"space = 'other' must be one of {SPACE}")
+            assert_refused(run(*command, *given, "--space", "other"), f"--space other must be one of {SPACE}")
     assert not (tmp_path / "new").exists() and not head.exists()
     assert_refused(run("encode", text, "--model", deep_bundle, "--space", SPACE, "--truncate-dim", 8), "omit one")
     assert_refused(
@@ -374,8 +374,8 @@ def test_commands_run_as_many_layers_as_asked(run: Runner, deep_bundle: Path, tm
     message = f"has vectors of {name}@{SPACE}, the model is {name}; use the model of the index and"
     for command in (("search", index, "Anna"), ("index", text, index, "--add")):
         assert_refused(run(*command, "--model", deep_bundle), message)
-    assert run("search", index, ENGLISH[2], *options, "-k", 1, "--no-words")[1].startswith("1.0000\t3\t")
-    out = run("search", index, ENGLISH[2], *options, "-k", 1, "--layers", 1, "--json")[1]
+    assert run("search", index, ENGLISH[2], *options, "-n", 1, "--no-words")[1].startswith("1.0000\t3\t")
+    out = run("search", index, ENGLISH[2], *options, "-n", 1, "--layers", 1, "--json")[1]
     assert json.loads(out.splitlines()[0])["score"] < 0.9999
     assert_refused(run("index", text, index, "--add", *options, "--layers", 1), "omit --layers 1, or build")
     cosine = float(run("similarity", *ENGLISH[:2], "--model", deep_bundle, "--layers", 0)[1])

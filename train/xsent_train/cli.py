@@ -16,7 +16,8 @@ from typing import Annotated, Any
 import typer
 
 from xsent.backends.threads import available_cpus
-from xsent.cli.options import CONTEXT, JsonOption, Program, split_names
+from xsent.cli.options import JsonOption, split_names
+from xsent.cli.program import App, Program
 from xsent.cli.terminal import format_table, print_json
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
@@ -30,7 +31,7 @@ class DefaultsToRecipe(Program):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own click
         """Put `recipe` before arguments that do not start with a command."""
-        if args and args[0] not in self.commands and args[0] != "--help":
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
             near = get_close_matches(args[0], self.commands, n=1)
             if near and not Path(args[0]).exists():
                 ctx.fail(f"no command and no recipe {args[0]!r}; did you mean {near[0]!r}?")
@@ -38,13 +39,9 @@ class DefaultsToRecipe(Program):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
+app = App(
     cls=DefaultsToRecipe,
-    context_settings=CONTEXT,
-    add_completion=False,
     no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
     help="Train an encoder: xsent-train RECIPE.toml --data DATA --out RUN. Or run one of the commands below.",
 )
 Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
@@ -68,7 +65,11 @@ def heavy_imports() -> Iterator[None]:
         yield
 
 
-@app.command("add-language")
+@app.command(
+    "add-language",
+    short_help="Teach an encoder a new language.",
+    epilog="Example: xsent-train add-language my-bundle pairs.tsv --language zh --out runs/zh",
+)
 def add(
     model: Annotated[Path, typer.Argument(help="The encoder, a bundle or a checkpoint; it is not changed.")],
     pairs: Annotated[
@@ -78,7 +79,7 @@ def add(
             "languages that it knows preserve and measure these. Lines of source, language, sentence need a --teacher."
         ),
     ],
-    language: Annotated[str, typer.Option(help="Code of the new language, as in PAIRS.")],
+    language: Annotated[str, typer.Option(metavar="CODE", help="Code of the new language, as in PAIRS.")],
     out: Annotated[Path, typer.Option(help="Folder of the run.")],
     pieces: Annotated[
         int, typer.Option(min=300, help="Maximum size of the vocabulary trained on the new language.")
@@ -111,8 +112,6 @@ def add(
 
     The exit code is 1 if an old language lost more than 0.3 points, but the checkpoint is still written. Ctrl-C saves
     and stops; run the same command again to resume.
-
-    Example: xsent-train add-language my-bundle pairs.tsv --language zh --out runs/zh --tatoeba data/eval/tatoeba
     """
     with heavy_imports():
         from xsent_train.language import Addition, add_language, compare_languages
@@ -137,7 +136,11 @@ def add(
         )
 
 
-@app.command("recipe")
+@app.command(
+    "recipe",
+    short_help="Train an encoder from a recipe.",
+    epilog="Example: xsent-train train/xsent_train/recipes/builtin.toml --data DATA --out runs/builtin",
+)
 def train(
     config: Config,
     data: Data = Path(),
@@ -160,8 +163,6 @@ def train(
 
     You can omit the word `recipe`. Ctrl-C saves and stops; run the same command again to resume. On a CPU, the result
     is then the same to the bit.
-
-    Example: xsent-train train/xsent_train/recipes/builtin.toml --data data --out runs/builtin
     """
     with heavy_imports():
         from xsent_train.recipe import load_recipe
@@ -200,19 +201,24 @@ def _named_paths(given: list[str]) -> dict[str, Path]:
     return named
 
 
-@app.command("plot")
+@app.command(
+    "plot",
+    short_help="Plot the losses and P@1 of a training.",
+    epilog="Example: xsent-train plot runs/builtin",
+)
 def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> None:
-    """Plot the losses and P@1 of a training, finished or not, from RUN/log.jsonl into RUN/log.png.
-
-    Example: xsent-train plot runs/builtin
-    """
+    """Plot the losses and P@1 of a training, finished or not, from RUN/log.jsonl into RUN/log.png."""
     with heavy_imports():
         from xsent_train.stage_loop import plot_log
 
     typer.echo(plot_log(run))
 
 
-@app.command("filter")
+@app.command(
+    "filter",
+    short_help="Remove pairs that are not translations, and duplicates.",
+    epilog="Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv",
+)
 def filter_pairs(
     pairs: Annotated[
         str,
@@ -222,7 +228,10 @@ def filter_pairs(
     ],
     out: Annotated[Path, typer.Argument(help="New file for the pairs to keep; compressed if it ends in .gz or .xz.")],
     languages: Annotated[
-        str | None, typer.Option(help="Keep only these language codes, separated by commas. Default: all in the file.")
+        str | None,
+        typer.Option(
+            metavar="CODES", help="Keep only these language codes, separated by commas. Default: all in the file."
+        ),
     ] = None,
     max_ratio: Annotated[float, typer.Option(help="How many times longer than the other one side may be.")] = 2.5,
     rejected: Annotated[
@@ -235,8 +244,6 @@ def filter_pairs(
 
     The first rule that a pair breaks removes it: both sides are the same; one is much longer than the other; the pair
     is a duplicate; one side is clearly in another language.
-
-    Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv
     """
     if rejected is not None and rejected.resolve() == out.resolve():
         raise ValueError(f"--rejected {rejected}: this is the file for the kept pairs; name another")

@@ -14,6 +14,7 @@ import typer
 
 from xsent import DataError, SentenceEncoder, XsentError
 from xsent.cli.options import BundleOption
+from xsent.cli.program import App
 from xsent.cli.terminal import one_line_errors
 from xsent.errors import require_extra
 from xsent.files.tables import TextSource
@@ -22,7 +23,7 @@ from xsent.files.vectors import VectorMeta, open_vectors, vector_file
 with require_extra("ray"):
     import ray
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = App()
 
 
 class EncodeFiles:

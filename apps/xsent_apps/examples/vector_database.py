@@ -16,6 +16,7 @@ import typer
 
 from xsent import DataError, FingerprintError, SentenceEncoder
 from xsent.cli.options import BundleOption
+from xsent.cli.program import App
 from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import require_extra
 
@@ -27,7 +28,7 @@ with require_extra("database"):
 TABLE = "sentences"
 INDEXED = 100_000  # rows from which an index pays off; fewer are compared one by one
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = App()
 
 
 def fill(vectors: Path, database: Path) -> int:
@@ -81,7 +82,7 @@ def fill_command(vectors: Path, database: Path) -> None:
 def ask_command(
     database: Path,
     question: str,
-    k: Annotated[int, typer.Option("-k", min=1, help="Sentences to find.")] = 3,
+    k: Annotated[int, typer.Option("-n", "--top-k", min=1, help="Number of sentences to find.")] = 3,
     model: BundleOption = None,
 ) -> None:
     """Find the sentences nearest to a question."""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from xsent import DataError, Hit, SentenceEncoder, cosine_similarity, no_match_message
 from xsent.cli import options
+from xsent.cli.program import App, QueryCommand
 from xsent.cli.rows import row_output
 from xsent.cli.terminal import plain
 from xsent.errors import find_extra, require_extra
@@ -36,13 +37,14 @@ _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
 _PLAIN = "\x1b[0m"
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = App()
 
 
 @app.command(
     short_help="Search a folder of notes.",
     epilog='Example: xsent notes ~/notes "wann ist das Treffen?"',
-    cls=options.QueryCommand,
+    cls=QueryCommand,
+    rich_help_panel="Search",
 )
 def notes(
     folder: Annotated[
@@ -51,7 +53,7 @@ def notes(
     query: Annotated[
         str | None, typer.Argument(help="A query in any language of the model; without it, only update.")
     ] = None,
-    k: Annotated[int, typer.Option("--top-k", "-n", "--k", "-k", min=1, help="Passages to find.")] = 5,
+    k: Annotated[int, typer.Option("-n", "--top-k", min=1, help="Number of passages to find.")] = 5,
     index: Annotated[Path | None, typer.Option(help=f"The index; default: {INDEX} in the folder.")] = None,
     update: Annotated[bool, typer.Option(help="Look for new, changed and deleted files first.")] = True,
     words: options.WordsOption = True,

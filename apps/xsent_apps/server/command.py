@@ -11,25 +11,27 @@ from typing import Annotated, Literal
 import typer
 
 from xsent.cli.options import BundleOption, LayersOption, ThreadsOption
+from xsent.cli.program import App
 from xsent.cli.terminal import plain
 from xsent.errors import DataError, require_extra
 from xsent_apps.server.running import LOCAL, address, listen, run_server
 
 KEY = "XSENT_API_KEY"
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = App()
 
 
 @app.command(
     short_help="Serve vectors, labels and search over HTTP.",
+    rich_help_panel="Vectors",
     epilog="Example: xsent serve --head topics.npz --index notes.index",
 )
 def serve(
     model: BundleOption = None,
     layers: LayersOption = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; by default only this machine can connect.")] = LOCAL[
-        0
-    ],
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; by default only this machine can connect.")
+    ] = LOCAL[0],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8000,
     head: Annotated[
         list[str] | None,

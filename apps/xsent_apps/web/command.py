@@ -8,19 +8,24 @@ from typing import Annotated
 import typer
 
 from xsent.cli.options import BundleOption, ForceOption
+from xsent.cli.program import App
 from xsent.errors import require_extra
 from xsent_apps.server.running import address, listen, run_server
 from xsent_apps.web.site import Site
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = App()
 
 
-@app.command(short_help="Search, sort and map texts in the browser.", epilog="Example: xsent web --open")
+@app.command(
+    short_help="Search, sort and map texts in the browser.",
+    epilog="Example: xsent web --open",
+    rich_help_panel="Search",
+)
 def web(
     model: BundleOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8090,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; by default only this machine can connect.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; by default only this machine can connect.")
     ] = "127.0.0.1",
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
     out: Annotated[

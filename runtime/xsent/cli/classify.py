@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
+from xsent.cli.program import App
 from xsent.cli.rows import row_output
 from xsent.cli.terminal import format_table, print_report, print_result
 from xsent.files.tables import TextSource, place_of, read_pairs
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
     from xsent.classification.classifier import ClassWeight, LinearClassifier
     from xsent.encoder import SentenceEncoder
 
-app = typer.Typer(
+app = App(
     help="Label texts with a linear head on their vectors.",
     epilog="Example: xsent classify fit train.tsv topics.npz && xsent classify predict topics.npz notes.txt",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 
 _UNEQUAL = 4  # times the examples of the rarest label, from which --balanced is mentioned
@@ -134,7 +134,7 @@ def predict(
 
 @app.command(
     short_help="Measure accuracy across languages.",
-    epilog="Example: xsent classify evaluate data/eval/sib200 --columns category,text --train en --test fr,de",
+    epilog="Example: xsent classify evaluate DATA/eval/sib200 --columns category,text --train en --test fr,de",
 )
 def evaluate(
     data: Annotated[
@@ -150,10 +150,13 @@ def evaluate(
     threads: options.ThreadsOption = None,
     columns: ColumnsOption = None,
     train: Annotated[
-        str | None, typer.Option(help="Comma-separated languages of the folder to train in; default: all of the model.")
+        str | None,
+        typer.Option(
+            metavar="CODES", help="Comma-separated languages of the folder to train in; default: all of the model."
+        ),
     ] = None,
     test: Annotated[
-        str | None, typer.Option(help="Languages of the folder to test in; default: all of the model.")
+        str | None, typer.Option(metavar="CODES", help="Languages of the folder to test in; default: all of the model.")
     ] = None,
     balanced: BalancedOption = False,
     seeds: Annotated[int, typer.Option(min=1, help="Heads per training set.")] = 5,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
+from xsent.cli.program import App
 from xsent.cli.rows import row_output
 from xsent.cli.terminal import print_result
 from xsent.errors import DataError, find_extra
@@ -17,11 +18,10 @@ from xsent.files.atomic import file_exists_error
 if TYPE_CHECKING:
     from xsent.documents.encoder import DocumentEncoder
 
-app = typer.Typer(
+app = App(
     help="Encode and align documents across languages (LAWDR).",
     epilog="Example: xsent documents align news.en news.fr --languages en,fr",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 
 _LAYOUT = "A file with one document per line, or a folder with one .txt file per document."
@@ -89,7 +89,7 @@ def fit(
 )
 def embed(
     source: Annotated[str, typer.Argument(metavar="DOCUMENTS", help=f"{_LAYOUT} - reads standard input.")],
-    language: Annotated[str, typer.Option(help="Code of their language.")],
+    language: Annotated[str, typer.Option(metavar="CODE", help="Code of their language.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="A new file, see xsent encode; .jsonl has names of documents.")
     ],
@@ -132,7 +132,7 @@ def embed(
 def align(
     a: Annotated[str, typer.Argument(help=_LAYOUT)],
     b: Annotated[str, typer.Argument(help="The same in another language.")],
-    languages: Annotated[str, typer.Option(help="Comma-separated codes of the two languages.")],
+    languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Comma-separated codes of the two languages.")],
     fitted: FittedOption = None,
     model: options.BundleOption = None,
     layers: options.LayersOption = None,

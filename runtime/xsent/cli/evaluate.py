@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli import options
+from xsent.cli.program import App
 from xsent.cli.terminal import format_table, print_report
 from xsent.errors import DataError
 
@@ -14,36 +15,36 @@ if TYPE_CHECKING:
     from xsent.evaluation.result import Evaluation
     from xsent.open_model import SupportsEncode
 
-app = typer.Typer(
+app = App(
     help="Measure an encoder with a published protocol.",
-    epilog="Example: xsent evaluate tatoeba data/eval/tatoeba --languages fr,de",
+    epilog="Example: xsent evaluate tatoeba DATA/eval/tatoeba --languages fr,de",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 
 FolderArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="The folder of the test files, or the file if there is only one.")
 ]
 LanguagesOption = Annotated[
-    str | None, typer.Option(help="Comma-separated codes; default: all that the model and the data share.")
+    str | None,
+    typer.Option(metavar="CODES", help="Comma-separated codes; default: all that the model and the data share."),
 ]
 
 _COMMANDS = {  # protocol: help, and arguments of the example
     "tatoeba": (
         "Tatoeba similarity search: P@1 among 1,000 sentences, both directions.",
-        "data/eval/tatoeba --languages fr,de",
+        "DATA/eval/tatoeba --languages fr,de",
     ),
     "xsr": (
         "Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000.",
-        "data/eval/xsr --languages fr,de --json",
+        "DATA/eval/xsr --languages fr,de --json",
     ),
     "xsim": (
         "Margin-scored retrieval: error rate on parallel texts such as FLORES, both directions.",
-        "data/eval/flores --languages fr,de",
+        "DATA/eval/flores --languages fr,de",
     ),
     "sts": (
         "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
-        "data/eval/stsb --languages en,de",
+        "DATA/eval/stsb --languages en,de",
     ),
     "contrasts": (
         "Hard negatives: translations against sentences of nearly the same words and another meaning.",
@@ -51,10 +52,10 @@ _COMMANDS = {  # protocol: help, and arguments of the example
     ),
     "retrieval": (
         "Questions to passages: nDCG@10 in and across languages, by vectors, by BM25 and by both.",
-        "data/eval/passages --languages en,fr,de,es,ru",
+        "DATA/eval/passages --languages en,fr,de,es,ru",
     ),
     "words": (
-        "One word: P@1 of its other form or its translation among 50 other words.",
+        "Words: P@1 of another form or of the translation among 50 other words.",
         "bench/words.tsv --languages fr,de",
     ),
 }
@@ -94,8 +95,8 @@ for _task, (_summary, _example) in _COMMANDS.items():
 
 @app.command(
     "space",
-    short_help="Another model's space.",
-    epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2",
+    short_help="Agreement with another model's space.",
+    epilog="Example: xsent evaluate space DATA/eval/tatoeba --english-by all-MiniLM-L6-v2",
 )
 def compare_spaces(
     data_folder: FolderArgument,
@@ -107,12 +108,12 @@ def compare_spaces(
     threads: options.ThreadsOption = None,
     into: Annotated[
         str | None,
-        typer.Option("--space", help="Its space, one that xsent info names; default: the only one."),
+        typer.Option("--space", metavar="NAME", help="Its space, one that xsent info names; default: the only one."),
     ] = None,
     languages: LanguagesOption = None,
     as_json: options.JsonLinesOption = False,
 ) -> None:
-    """Another model's space: P@1 between its English and this one's translations, and how near both are."""
+    """Agreement with another model's space: P@1 of its English and this one's translations, and how near both are."""
     from xsent.encoder import SentenceEncoder
     from xsent.evaluation import as_stored
     from xsent.evaluation.translation import space

@@ -12,7 +12,8 @@ from xsent.cli.documents import app as documents
 from xsent.cli.encode import encode
 from xsent.cli.evaluate import app as evaluate
 from xsent.cli.mine import cluster, duplicates, mine, score
-from xsent.cli.options import CONTEXT, BundleArgument, JsonOption, LayersOption, ModelOption, Program, QueryCommand
+from xsent.cli.options import BundleArgument, JsonOption, LayersOption, ModelOption
+from xsent.cli.program import App, Command, Program, QueryCommand
 from xsent.cli.search import index, search
 from xsent.cli.terminal import FAILED, format_facts, format_table, plain, print_json, print_result
 
@@ -40,29 +41,28 @@ def _offered() -> "dict[str, EntryPoint]":
     return {point.name: point for point in entry_points(group="xsent.commands")}
 
 
-app = typer.Typer(
+app = App(
     cls=WithApps,
     help="Sentence vectors across languages, on the CPU and offline.",
     epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"',
     no_args_is_help=True,
-    context_settings=CONTEXT,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    add_completion=True,
 )
-for _command, _summary, _example in (
-    (encode, "Make a file of vectors from a file of texts.", "encode sentences.txt --output vectors.npy"),
-    (mine, "Find translations in two texts.", "mine en.txt fr.txt --threshold 1.1 > pairs.tsv"),
-    (duplicates, "Find lines that mean the same.", "duplicates mails.txt"),
-    (cluster, "Group texts of one subject, in any language.", "cluster mails.txt"),
-    (score, "Score given pairs of translations.", "score pairs.tsv --precision 0.95 > scored.tsv"),
-    (index, "Make an index of texts, or add to one.", "index notes.txt notes.index"),
-    (search, "Find the nearest texts of an index.", 'search notes.index "where is the cat?"'),
+for _panel, _command, _summary, _example in (
+    ("Search", index, "Make an index of texts, or add to one.", "index notes.txt notes.index"),
+    ("Search", search, "Find the nearest texts of an index.", 'search notes.index "where is the cat?"'),
+    ("Understand", duplicates, "Find lines that mean the same.", "duplicates mails.txt"),
+    ("Understand", cluster, "Group texts of one subject, in any language.", "cluster mails.txt"),
+    ("Translate", mine, "Find translations in two texts.", "mine en.txt fr.txt --threshold 1.1 > pairs.tsv"),
+    ("Translate", score, "Score given pairs of translations.", "score pairs.tsv --precision 0.95 > scored.tsv"),
+    ("Vectors", encode, "Make a file of vectors from a file of texts.", "encode sentences.txt --output vectors.npy"),
 ):
-    _kind = QueryCommand if _command is search else None
-    app.command(short_help=_summary, epilog=f"Example: xsent {_example}", cls=_kind)(_command)
-app.add_typer(classify, name="classify")
-app.add_typer(documents, name="documents")
-app.add_typer(evaluate, name="evaluate")
+    _kind = QueryCommand if _command is search else Command
+    _about = {"short_help": _summary, "epilog": f"Example: xsent {_example}", "rich_help_panel": _panel}
+    app.command(cls=_kind, **_about)(_command)
+app.add_typer(classify, name="classify", rich_help_panel="Understand")
+app.add_typer(documents, name="documents", rich_help_panel="Translate")
+app.add_typer(evaluate, name="evaluate", rich_help_panel="Model")
 
 
 def main() -> None:
@@ -86,6 +86,7 @@ def version(
     short_help="Compare two texts.",
     epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"',
     cls=QueryCommand,
+    rich_help_panel="Vectors",
 )
 def similarity(
     a: Annotated[str, typer.Argument(help="A text.")],
@@ -103,7 +104,7 @@ def similarity(
     print_result({"cosine": cosine}, f"{cosine:.4f}", as_json=as_json)
 
 
-@app.command(short_help="Describe a bundle.", epilog="Example: xsent info my-model")
+@app.command(short_help="Describe a bundle.", epilog="Example: xsent info my-model", rich_help_panel="Model")
 def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     """Describe a bundle: languages, size, fingerprint, vector space and the measurements of its export."""
     from xsent.bundle import MANIFEST, Bundle, builtin_path
@@ -132,13 +133,15 @@ def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
             typer.echo(f"\n{heading}\n{format_table(rows)}")
 
 
-@app.command("verify", short_help="Check a bundle or an index.", epilog="Example: xsent verify my-model")
+@app.command(
+    "verify", short_help="Check a bundle or an index.", epilog="Example: xsent verify my-model", rich_help_panel="Model"
+)
 def verify_files(
     bundle: Annotated[
         Path | None, typer.Argument(metavar="[BUNDLE]", help="Or an index; default: the built-in bundle.")
     ] = None,
     backend: Annotated[
-        str | None, typer.Option(help="onnx, numpy or openvino; default: onnx if it is installed.")
+        str | None, typer.Option(metavar="NAME", help="onnx, numpy or openvino; default: onnx if it is installed.")
     ] = None,
     thorough: Annotated[
         bool, typer.Option("--thorough", help="Also whether vectors depend on the sentences beside them; a minute.")
@@ -161,7 +164,7 @@ def verify_files(
     print_result(result, format_facts(result), as_json=as_json)
 
 
-@app.command(short_help="Examine this machine.", epilog="Example: xsent doctor")
+@app.command(short_help="Examine this machine.", epilog="Example: xsent doctor", rich_help_panel="Model")
 def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     """Examine this machine: whether int8 is faster on it, how long encoding takes, and what needs fixing.
 

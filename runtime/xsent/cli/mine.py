@@ -224,7 +224,7 @@ def cluster(
     id: options.IdOption = None,
     output: options.RowsOption = None,
     number: Annotated[
-        int | None, typer.Option("-n", "--number", min=1, help="Number of clusters; default: as many as there are.")
+        int | None, typer.Option(min=1, help="Number of clusters; default: as many as there are.")
     ] = None,
     threshold: Annotated[
         float, typer.Option(min=-1, max=1, help="How near clusters must be to become one: less makes fewer clusters.")

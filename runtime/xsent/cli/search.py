@@ -74,11 +74,11 @@ def search(
         str | None, typer.Argument(help="A text, in any language of the model; - for --queries -.")
     ] = None,
     queries: Annotated[
-        str | None, typer.Option(help="A file of queries, one per line; - reads standard input.")
+        str | None, typer.Option(metavar="PATH", help="A file of queries, one per line; - reads standard input.")
     ] = None,
     column: options.ColumnOption = None,
     id: options.IdOption = None,
-    k: Annotated[int, typer.Option("--top-k", "-n", "--k", "-k", min=1, help="Number of lines to find.")] = 10,
+    k: Annotated[int, typer.Option("-n", "--top-k", min=1, help="Number of lines to find.")] = 10,
     words: options.WordsOption = True,
     least: options.LeastOption = None,
     model: options.BundleOption = None,
