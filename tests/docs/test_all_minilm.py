@@ -1,7 +1,4 @@
-"""The code on docs/guides/all-minilm.md asks an index of each tool: xsent's own vectors in that space.
-
-txtai is no dependency of ours; its code was tried by hand.
-"""
+"""The code on docs/guides/all-minilm.md asks an index of each tool: xsent's own vectors in that space."""
 
 import re
 import sqlite3
@@ -84,7 +81,7 @@ MAKE: dict[str, Callable[[Vectors], None]] = {
 
 
 def test_the_page_has_code_for_every_tool() -> None:
-    assert CODE.keys() == {*MAKE, "psycopg", "txtai"}
+    assert CODE.keys() == {*MAKE, "psycopg"}
     assert max(len(code.splitlines()) for code in CODE.values()) <= 10
 
 
