@@ -48,6 +48,7 @@ NOT_RUN_PYTHON = {
     "specific_model_path=": "reads an export; test_sentence_transformers.py makes one",
     '"phone/text.onnx"': "reads an export; test_phone.py makes one",
     "mteb.get_tasks(": "downloads",
+    'tune("builtin"': "trains for minutes; test_tune.py tunes a small model",
     "spark.read": "needs a cluster",
 }
 # Pages that use large libraries of other people.
