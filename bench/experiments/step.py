@@ -80,7 +80,7 @@ class Clock:
             self._profile.start()
         elif len(self.times) == self.steps:
             self._profile.stop()
-            averages = self._profile.key_averages()  # type: ignore[no-untyped-call]
+            averages = self._profile.key_averages()
             self.operators.update({one.key: one.count for one in averages if one.key.startswith("aten::")})
 
     def facts(self, batch: int) -> dict[str, object]:
