@@ -236,6 +236,8 @@ def test_similarity_distil_compares_all_cosines_with_the_teachers() -> None:
     expected = sum(gap**2 for gap in gaps) / 4
     assert similarity_distil(translations, english, teacher).item() == pytest.approx(expected)
     assert similarity_distil(teacher, 3 * teacher, teacher).item() == pytest.approx(0, abs=1e-12)
+    both = similarity_distil(torch.stack([translations, english]), english, teacher)
+    assert both.tolist() == pytest.approx([expected, similarity_distil(english, english, teacher).item()])
 
 
 def test_whitening_makes_all_directions_vary_nearly_alike() -> None:

@@ -41,6 +41,24 @@ def test_a_vector_does_not_depend_on_its_batch(make_encoder: MakeEncoder, monkey
 
 
 @torch.no_grad()
+def test_vectors_and_states_keep_the_order_of_the_batch(make_encoder: MakeEncoder) -> None:
+    encoder = make_encoder(depths=(0, 1, 2)).double()
+    lengths = [40, 1, 7, 0, 64, 8, 7, 33]
+    generator = torch.Generator().manual_seed(2)
+    sentences = [torch.randint(5, 50, (length,), generator=generator).tolist() for length in lengths]
+    places = torch.tensor([0, 3, 40, 47, 100])  # the first and the fourth token, a sentence's only one, two of others
+    none = torch.empty(0, dtype=torch.long)
+    vectors, states = encoder.vectors_and_states(to_tokens(sentences), [0, 1, 2], places)
+    for number, sentence in enumerate(sentences):
+        alone, _ = encoder.vectors_and_states(to_tokens([sentence]), [0, 1, 2], none)
+        torch.testing.assert_close(vectors[:, number], alone[:, 0], rtol=0, atol=1e-12)
+    framed = encoder.framed(to_tokens(sentences))
+    last = encoder.states(framed)[-1][to_tokens(sentences).inside()]
+    torch.testing.assert_close(states, last[places], rtol=0, atol=1e-12)
+    assert encoder.vectors_and_states(to_tokens(sentences), [2], none)[1].shape == (0, encoder.config.dim)
+
+
+@torch.no_grad()
 def test_attention_without_padding_is_the_same(make_encoder: MakeEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     def by_sentence(q: Tensor, k: Tensor, v: Tensor, starts: Tensor, *_: object) -> Tensor:  # as the kernel does
         parts = (torch.tensor_split(x.transpose(0, 1), starts[1:-1].tolist(), dim=1) for x in (q, k, v))

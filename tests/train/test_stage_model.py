@@ -43,6 +43,17 @@ def test_chunks_change_neither_losses_nor_gradients(chunk: int) -> None:
         torch.testing.assert_close(chunked[name], gradient)
 
 
+def test_a_step_reads_no_result_that_a_gpu_would_have_to_be_waited_for() -> None:
+    objectives = Objectives(distil=1, similarity_distil=1, align={"weight": 1})
+    model, batch = model_and_batch(changed(objectives=objectives))
+    model(batch)  # looks at the queries of readouts once
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as step:
+        torch.stack(list(model(batch).values())).sum().backward()
+    names = [event.name for event in step.events()]
+    assert "aten::addmm" in names
+    assert {"aten::_local_scalar_dense", "aten::nonzero"}.isdisjoint(names)
+
+
 @pytest.mark.parametrize("chunk", [0, 2])
 def test_everything_is_made_on_the_device_of_the_batch(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # As on a GPU: what is made without naming the inputs' device lands on another one, and the two do not mix.

@@ -197,7 +197,8 @@ def similarity_distil(student: Tensor, others: Tensor, teacher: Tensor) -> Tenso
     """Keep sentences as near to each other as in the teacher's space: the squared difference of cosines.
 
     This is the similarity-preserving distillation of Tung & Mori 2019 (eq. 2 to 4), on cosines instead of normalised
-    rows, and across languages: `others` are the student's vectors of the sentences to compare with [B, D].
+    rows, and across languages: `others` are the student's vectors of the sentences to compare with [B, D]. Several
+    sides [S, L, B, D] may be compared with the same others [L, B, D] at once.
     """
     own, key = unit(student) @ unit(others).mT, unit(teacher.detach())
     return (own - key @ key.T).square().mean(dim=(-2, -1))

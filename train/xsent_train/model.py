@@ -151,9 +151,19 @@ class Readout(nn.Linear):
     def __init__(self, dim: int) -> None:
         super().__init__(dim, dim)
         self.register_buffer("query", torch.zeros(dim))
+        self._seen: tuple[int, int] | None = None  # place and version of the query when it was last looked at
+        self._weighs = False
         for weight in (self.weight, self.bias):
             nn.init.zeros_(weight)
         self.weight.data.diagonal().fill_(1)  # torch.eye would import the compiler on the meta device
+
+    @property
+    def weighs(self) -> bool:
+        """Whether tokens count differently. Looks at the query only if it has changed: a GPU would wait each time."""
+        now = self.query.data_ptr(), self.query._version
+        if now != self._seen:
+            self._seen, self._weighs = now, bool(self.query.any())
+        return self._weighs
 
     def weighted_mean(self, states: Tensor, tokens: Tokens) -> Tensor:
         """The mean over the tokens of each sentence, in float32: [N, D] to [B, D]."""
@@ -236,7 +246,7 @@ class Encoder(nn.Module):
 
     def weighs(self, depth: int) -> bool:
         """Whether the readout of a depth takes a weighted mean instead of the plain one."""
-        return bool(self.readouts) and bool(self.readout(depth).query.any())
+        return bool(self.readouts) and self.readout(depth).weighs
 
     def readout(self, depth: int) -> Readout:
         """The readout of a depth that has one."""

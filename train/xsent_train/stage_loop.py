@@ -36,6 +36,7 @@ from xsent_train.tokens import open_tokenizer
 logger = logging.getLogger(__name__)
 
 TEMPERATURE = 0.05
+LOOK = 20  # steps between two looks at the losses: to read them, a GPU first has to finish all that it was given
 
 Scores = dict[str, dict[str, float]]  # of a validation, by measure, then by language
 Log = dict[str, dict[int, dict[str, dict[str, float]]]]  # what was measured, by stage and step
@@ -97,6 +98,7 @@ class StageLoop:
         """Put model and optimiser on the device."""
         self.stage = self.model.stage
         self._module, self._optimizer = self.fabric.setup(self.model, self.optimizer)
+        self._latest: Losses = {}  # on the device
         self._losses: dict[str, float] = {}
         self._scores: Scores = {}
 
@@ -114,12 +116,15 @@ class StageLoop:
                 self._validate(0, 0.0)
             for done, batch in enumerate(batches.since(steps_before), steps_before + 1):
                 self._step(done - 1, batch)
+                if done % LOOK == 0:
+                    self._look(done)
                 self.on_step()
                 progress.advance()
                 if done % self.stage.validate_every == 0 and done < steps:
                     self._validate(done, (time.monotonic() - began) / (done - steps_before))
                 stop, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * self.save_minutes)
                 if stop and done < steps:
+                    self._look(done)
                     path = self.save(done, self._scores)
                     logger.info("saved %s; the same command resumes from there", path)
                     raise KeyboardInterrupt
@@ -150,25 +155,30 @@ class StageLoop:
         losses: Losses = self._module(batch)
         weights = self.stage.objectives.weights
         total = torch.stack([weights[name] * loss for name, loss in losses.items()]).sum()
-        # Over all ranks, so that they also stop together.
-        values = average(self.fabric, torch.stack(list(losses.values())).detach()).tolist()
-        self._losses = dict(zip(losses, values, strict=True))
-        bad = [name for name, loss in self._losses.items() if not math.isfinite(loss)]
-        if bad:
-            raise diverged(self.stage, step, f"the loss of {' and of '.join(bad)} is no longer finite")
+        self._latest = {name: loss.detach() for name, loss in losses.items()}
         self._optimizer.zero_grad()
         self.fabric.backward(total)
         gradient = self.model.encoder.table.weight.grad
         if self.stage.frozen_rows and gradient is not None:
             gradient[: self.stage.frozen_rows] = 0
         if clip := self.stage.clip:
-            norm = self.fabric.clip_gradients(self._module, self._optimizer, max_norm=clip, error_if_nonfinite=False)
-            if norm is not None and not torch.isfinite(norm):
-                raise diverged(self.stage, step, "the gradients are no longer finite")
+            self.fabric.clip_gradients(self._module, self._optimizer, max_norm=clip, error_if_nonfinite=False)
         self._optimizer.step()
+
+    def _look(self, done: int) -> None:
+        """Read the latest losses. Raises XsentError if one is not finite; gradients that are not make the next so."""
+        if not self._latest:
+            return
+        # Over all ranks, so that they also stop together.
+        values = average(self.fabric, torch.stack(list(self._latest.values()))).tolist()
+        self._losses = dict(zip(self._latest, values, strict=True))
+        bad = [name for name, loss in self._losses.items() if not math.isfinite(loss)]
+        if bad:
+            raise diverged(self.stage, done, f"the loss of {' and of '.join(bad)} is no longer finite")
 
     def _validate(self, done: int, seconds: float) -> None:
         """Measure on the first rank after `done` steps, of `seconds` each, and log the scores."""
+        self._look(done)
         on_first_rank(self.fabric, partial(self._measure, done, seconds))
 
     def _measure(self, done: int, seconds: float) -> None:

@@ -193,8 +193,8 @@ class TrainingModel(nn.Module):
         teacher = self.gather(batch.teacher[None])[0]
         views = [(a[:, : len(teacher)], b[:, : len(teacher)]) for a, b in views]  # copies have no targets
         if wanted.similarity_distil:
-            both = (similarity_distil(side, english, teacher) for english, v in views for side in (english, v))
-            losses["similarity_distil"] = self._over_depths(both)
+            both = (similarity_distil(torch.stack([a, b]), a, teacher) for a, b in views)  # each [2, L]
+            losses["similarity_distil"] = self._over_depths(loss.mean(dim=0) for loss in both)
         if wanted.embedding_match:
             assert self.whitening is not None
             given = wanted.embedding_match.arguments | {"ignore": ignore}
