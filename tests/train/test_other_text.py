@@ -205,7 +205,7 @@ def stage_of(**objectives: object) -> StageConfig:
 
 def vectors_of(model: torch.nn.Module, sentences: list[list[int]]) -> Tensor:
     tokens = to_tokens(sentences)
-    return torch.stack(model.encoder.vectors_and_states(tokens, [1, 2], torch.empty(0, dtype=torch.long))[0])
+    return model.encoder.vectors_and_states(tokens, [1, 2], torch.empty(0, dtype=torch.long))[0]
 
 
 FIRST, SECOND = [[5, 6, 7], [8, 9], [10], [11, 5]], [[7, 6], [8, 9, 4], [12, 13], [14]]
