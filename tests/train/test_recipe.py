@@ -167,7 +167,7 @@ MEANING = {
     "gong2021": "6de29b43eb8c",
     "mao2021": "95ccbf79d5aa",
     "static": "d0baacf55a2c",
-    "tan2022": "28b1d3fbf6db",
+    "tan2022": "ceb449638814",
     "teachers": "12106fb29dd6",
     "tiny": "79e4e26e24d7",
     "wei2020": "c5013fc8b30b",
