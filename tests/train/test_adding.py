@@ -252,7 +252,7 @@ def test_what_cannot_be_done_is_refused(addition: Addition, added: object, plain
         ({"pairs": other, **begun}, "was started with other pairs; name another --out"),
         ({"pieces": 300, **begun}, "was started with other pieces; name another --out"),
         ({"teachers": ["words"], **begun}, "was started with other teachers"),
-        ({"pairs_seen": 99, **begun}, r"with other settings \(stages\[0\]\.steps: 62 became 3, .*name another --out"),
+        ({"pairs_seen": 99, **begun}, r"with other settings \(table\.steps: 62 became 3, .*name another --out"),
         (
             {"pairs": plain.pairs},
             "396 sentences in 'el' have no translation; name a model that knows the language with",
