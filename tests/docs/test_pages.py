@@ -145,7 +145,7 @@ def script(page: str, port: str) -> list[str]:
             lines.append(shlex.join([sys.executable, "run.py", *(f"{block.name}.py" for block in found)]))
             continue
         for command, shown in (step for block in found for step in block.steps):
-            # One command a line, since bash goes on after one that fails before &&.
+            # One command a line, since bash continues after one that fails before &&.
             line = command.replace(":8000", f":{port}").replace(" && ", "\n").removesuffix("\n")
             line = f"{line} || true" if shown.startswith("Error: ") else line
             lines += [f"echo {BEFORE}", line, f"echo {AFTER}"] if kind == "console" else [line]

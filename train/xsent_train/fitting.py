@@ -5,6 +5,7 @@ All of these but one are in closed form. Shapes: B sentences, N tokens of the ba
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 
 import torch
@@ -100,22 +101,17 @@ def narrow_feed_forward(encoder: Encoder, width: int, sides: Sequence[Tokens]) -
     stay are corrected each time, so that the block's output remains the nearest to what it was in the squared mean over
     all tokens (Optimal Brain Surgeon, Hassibi and Stork 1993, for whole units).
     """
-    config = encoder.config
-    small = Encoder(replace(config, ffn_dim=width)).to(encoder.table.weight.device).eval()
-    wide = Encoder(config).to(encoder.table.weight.device).eval()
-    wide.load_state_dict(encoder.state_dict())
-    for number, layer in enumerate(wide.layers):
+    narrow = deepcopy(encoder).eval()
+    narrow.config = replace(encoder.config, ffn_dim=width)
+    for number, layer in enumerate(narrow.layers):
         assert isinstance(layer, Layer)
-        kept, outgoing, bias = _units_to_keep(layer, width, _hidden_squares(wide, layer, sides))
-        new = small.layers[number]
-        assert isinstance(new, Layer)
+        kept, outgoing, bias = _units_to_keep(layer, width, _hidden_squares(narrow, layer, sides))
         state = layer.state_dict()
         state |= {name: state[name][kept] for name in ("ffn_in.weight", "ffn_in.bias")}
-        new.load_state_dict(state | {"ffn_out.weight": outgoing, "ffn_out.bias": bias})
-        wide.layers[number] = new  # later layers are fitted to what the narrow ones give them
-    rest = {name: weight for name, weight in encoder.state_dict().items() if not name.startswith("layers.")}
-    small.load_state_dict(rest, strict=False)
-    return small
+        smaller = Layer(narrow.config).to(outgoing.device).eval()
+        smaller.load_state_dict(state | {"ffn_out.weight": outgoing, "ffn_out.bias": bias})
+        narrow.layers[number] = smaller  # later layers are fitted to what the narrow ones give them
+    return narrow
 
 
 def _hidden_squares(encoder: Encoder, layer: Layer, sides: Sequence[Tokens]) -> Tensor:
