@@ -120,6 +120,15 @@ def test_two_models_have_rows_and_lines_of_their_own() -> None:
     assert alone is not None and len(alone.figure.axes[0].get_lines()) == 3 * 2 + 3
 
 
+def test_a_title_says_who_is_ahead() -> None:
+    theirs = {"system": "rival", "layers": "–", "model": "a rival, 8 bits"}
+    compared = made_up_results().compared()
+    for score, finding in ((99.0, "a rival is ahead by 6.0 points"), (92.0, "xsent is ahead by 1.0 points")):
+        rival = Measurement("systems", theirs, {"ms_32_words": 1.0, "xx_en": score})
+        plot = plots.quality_by_time([*(m for m in compared if m.axes["system"] == "xsent"), rival])
+        assert plot is not None and plot.figure.axes[0].get_title() == f"Finding translations:\n{finding}"
+
+
 def test_tables_of_pages_are_of_our_model_only() -> None:
     results = made_up_results()
     grid = [m for m in results.measurements if m.group in {"latency", "process", "size"}]
