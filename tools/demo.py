@@ -21,16 +21,16 @@ NOTES = {
     "## Saturday\n\nThe museum opens at ten and is free for children.\n",
     "home.md": "# Home\n\n## Bills\n\nPay the rent before the first.\n\n## Cat\n\nThe cat needs food twice a day.\n",
 }
-QUESTIONS = ("À quelle heure part le train ?", "Wann muss ich die Miete zahlen?", "猫には一日何回えさをやりますか？")
+QUESTIONS = ("À quelle heure part le train ?", "Wann ist die Miete fällig?", "猫には一日何回えさをやりますか？")
 TITLE = "A terminal: questions in French, German and Japanese find the right lines of English notes"
-WIDTH, TOP, STEP = 720, 36, 88
+WIDTH, TOP, STEP = 540, 36, 88
 PAUSE = 1.5  # seconds between two answers
 
 
 def answer(question: str, folder: Path) -> dict[str, Any]:
     """The best hit of a question, by the program itself."""
-    command = [str(Path(sys.executable).with_name("xsent")), "notes", str(folder), question, "-n", "1", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    command = [str(Path(sys.executable).with_name("xsent")), "notes", ".", question, "-n", "1", "--json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     hit: dict[str, Any] = json.loads(done.stdout)
     return hit
 
@@ -42,9 +42,9 @@ def step(row: int, question: str, hit: dict[str, Any]) -> str:
     heading = hit["context"].split(" › ")[-1]
     return (
         f'<g class="step" style="animation-delay:{PAUSE * row}s">'
-        f'<text x="24" y="{y}"><tspan class="prompt">$</tspan> xsent notes notes -n 1 "{escape(question)}"</text>'
-        f'<text x="24" y="{y + 26}">{hit["score"]:.2f}  <tspan class="quiet">{hit["file"]}:{hit["line"]}  {heading}'
-        f'</tspan></text><text x="84" y="{y + 50}">{before}<tspan class="bold">{escape(hit["best"])}</tspan>{after}'
+        f'<text x="20" y="{y}"><tspan class="prompt">$</tspan> xsent notes . -n 1 "{escape(question)}"</text>'
+        f'<text x="20" y="{y + 26}">{hit["score"]:.2f}  <tspan class="quiet">{hit["file"]}:{hit["line"]}  {heading}'
+        f'</tspan></text><text x="74" y="{y + 50}">{before}<tspan class="bold">{escape(hit["best"])}</tspan>{after}'
         "</text></g>"
     )
 
@@ -75,7 +75,8 @@ def draw() -> str:
             (notes / name).write_text(text, encoding="utf-8")
         steps = [step(row, question, answer(question, notes)) for row, question in enumerate(QUESTIONS)]
     height = TOP + STEP * len(QUESTIONS) - 16
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">'
+    size = f'width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
     window = f'<rect x=".5" y=".5" width="{WIDTH - 1}" height="{height - 1}" rx="8" class="window"/>'
     return "\n".join([opening, f"<title>{TITLE}</title>", style(), window, *steps, "</svg>"]) + "\n"
 

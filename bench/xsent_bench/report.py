@@ -294,7 +294,7 @@ def systems(results: Results) -> str:
     fastest_last = sorted(others, key=lambda m: m.figures["ms_32_words"], reverse=True)
     chosen |= {str(m.axes["model"]): m for m in fastest_last}
     rows = [[name, *(shown(m, figure) for figure in columns)] for name, m in chosen.items()]
-    return Table(["", *columns.values()], rows).markdown()
+    return Table(["system", *columns.values()], rows).markdown()
 
 
 def languages(results: Results) -> str:
@@ -315,7 +315,7 @@ def languages(results: Results) -> str:
     }
     names = measured_ones(names, found.values())
     rows = [[name, *(shown(m, figure) for m in found.values())] for figure, name in names.items()]
-    return Table(["", *map(str, found)], rows).markdown()
+    return Table(["measure", *map(str, found)], rows).markdown()
 
 
 def layers(results: Results) -> str:
