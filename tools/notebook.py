@@ -13,7 +13,8 @@ from typing import Any
 PAGE = Path(__file__).parent.parent / "docs" / "tutorials" / "your-own-data.md"
 NOTEBOOK = PAGE.with_suffix(".ipynb")
 BLOCK = re.compile(r"^```(sh|console)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
-PREFACE = """*This notebook has the commands of [the page](your-own-data.md). Put `tickets.tsv` beside it, and start it in an
+PREFACE = """\
+*This notebook has the commands of [the page](your-own-data.md). Put `tickets.tsv` beside it, and start it in an
 environment with `xsent[apps,map]`.*
 """
 
