@@ -9,9 +9,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
-from pages import ROOT, table
+from pages import PAGES, ROOT, table
 
 LICENCES = "docs/reference/licences.md"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def build(source: Path, *kinds: str) -> Path:
@@ -64,9 +65,15 @@ def test_every_file_of_the_wheel_has_its_licence(source: Path) -> None:
     assert licences == {"LICENSE", LICENCES, f"{vendor}/LICENSE.txt", f"{vendor}/ThirdPartyNotices.txt"}
 
 
+def test_pages_name_extras_that_exist() -> None:
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
+    lists = re.findall(r"""["'](?:xsent|\.)\[([\w,-]+)\]["']""", text)
+    named = {name for extras in lists for name in extras.split(",")}
+    assert {"apps", "map"} <= named <= PROJECT["optional-dependencies"].keys()
+
+
 def test_every_dependency_has_its_licence() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = {"xsent": project["dependencies"], **project["optional-dependencies"]}
+    asked = {"xsent": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
     named: dict[str, set[str]] = {}
     extra = ""
     for by, packages, _ in table(LICENCES, "## What is installed with it"):
