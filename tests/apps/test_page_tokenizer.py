@@ -7,7 +7,6 @@ import subprocess
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -30,12 +29,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None,
 
 def in_node(model: Path, texts: Sequence[str]) -> dict[str, Any]:
     """What the page makes of texts."""
-    with TemporaryDirectory() as folder:
-        for name in ("tokenizer.js", "words.js", "numbers.js"):
-            shutil.copy(STATIC / name, folder)
-        Path(folder, "package.json").write_text('{"type": "module"}')  # so that Node takes them as a browser does
-        command = ["node", str(CLIENT), str(Path(folder, "tokenizer.js")), str(model)]
-        done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
+    command = ["node", str(CLIENT), str(STATIC / "xsent"), str(model)]
+    done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer

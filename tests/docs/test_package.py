@@ -61,7 +61,7 @@ def test_every_file_of_the_wheel_has_its_licence(source: Path) -> None:
     expression = re.search(r"^License-Expression: (.+)$", metadata, re.MULTILINE)
     assert expression is not None and f"`{expression[1]}`" in (ROOT / LICENCES).read_text(encoding="utf-8")
     licences = {name.partition("/licenses/")[2] for name in names} - {""}
-    vendor = "apps/xsent_apps/web/static/vendor"
+    vendor = "apps/xsent_apps/web/static/xsent/vendor"
     assert licences == {"LICENSE", LICENCES, f"{vendor}/LICENSE.txt", f"{vendor}/ThirdPartyNotices.txt"}
 
 

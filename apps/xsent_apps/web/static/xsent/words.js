@@ -33,6 +33,8 @@ const SHORTEST = 4; // fewest letters of a beginning
 const ENDING = 3; // most letters of an ending
 const MOST_WORDS = 32; // a longer query is a text in itself, not a search for words
 
+/** @typedef {{keys: string[], rarity: number}} Word of a query */
+
 /** @param {string} text */
 export const removeFormat = (text) => text.replace(FORMAT, "");
 
@@ -93,7 +95,7 @@ export function beginning(key) {
 /**
  * Score of the words that each passage shares with a query, from 0 to 1, as in `shared_words` of xsent/search/store.py:
  * all words score 1, fewer words less, the commoner they are. A word that matches only by its beginning counts half.
- * @param {{keys: string[], rarity: number}[]} words of the query @param {{keys: string}[]} passages
+ * @param {Word[]} words of the query @param {{keys: string}[]} passages
  */
 export function sharesOf(words, passages) {
   const shares = new Float64Array(passages.length);
