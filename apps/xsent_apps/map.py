@@ -175,6 +175,10 @@ def map_texts(
         by: What to colour by, such as {"language": [...]}: the group of each text, empty for none. {"cluster": None}
             finds clusters; it is the default and needs scikit-learn.
         title: Title of the page.
+
+    Example:
+        >>> map_texts(NOTES, by={"language": ["en"] * len(NOTES)}).count
+        '3 texts'
     """
     texts = list(texts)
     if vectors is None:

@@ -72,6 +72,10 @@ def clean_text(text: str) -> str:
     letters and punctuation. Removed: tags, terminal colours, control characters, Markdown, quote markers, URLs, handles
     such as @anna, emoji, quotation marks around the text; time stamps, names, log levels and line numbers before it;
     greetings and sign-offs in the nine languages of the built-in model.
+
+    Example:
+        >>> clean_text("**See you** at 9, https://example.org 😀")
+        'See you at 9,'
     """
     # Here, not above: most programs clean nothing, and the patterns of these modules take 50 ms to compile.
     from xsent.greetings import strip_greetings
