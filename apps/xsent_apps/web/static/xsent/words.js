@@ -1,6 +1,6 @@
 // Words as a search compares them, as in xsent/words.py: different spellings of a word become equal.
 
-import { findNumbers } from "./numbers.js";
+import { findFractions, findNumbers } from "./numbers.js";
 
 // Soft hyphens, zero-width spaces and joiners, bidirectional marks: FORMAT of xsent/clean.py.
 const FORMAT =
@@ -45,12 +45,18 @@ export function* wordKeys(text) {
 
 function* keysOfFolded(folded) {
   let end = 0;
-  for (const number of findNumbers(folded)) {
+  for (const number of wholeNumbers(folded)) {
     yield* writtenKeys(folded.slice(end, number.start));
     yield* number.words;
     end = number.end;
   }
   yield* writtenKeys(folded.slice(end));
+}
+
+function wholeNumbers(folded) {
+  const whole = findNumbers(folded);
+  const taken = whole.reduce((text, { start, end }) => text.fill(1, start, end), new Uint8Array(folded.length));
+  return [...whole, ...findFractions(folded).filter(({ start, end }) => !taken.subarray(start, end).includes(1))].sort((a, b) => a.start - b.start);
 }
 
 function folding(text) {
@@ -82,7 +88,7 @@ export function joinedKeys(text) {
   const folded = folding(text);
   const written = [...writtenKeys(folded)].flat();
   const known = new Set(written);
-  return [...written, ...[...keysOfFolded(folded)].flat().filter((key) => !known.has(key))].map((key) => ` ${key} `).join("");
+  return [...written, ...new Set([...keysOfFolded(folded)].flat().filter((key) => !known.has(key)))].map((key) => ` ${key} `).join("");
 }
 
 /** What a key shares with other forms of its word, as in xsent/words.py; empty if it is short or has a digit. */
