@@ -14,7 +14,7 @@ FORMAT = (
 )
 _FORMAT = re.compile(FORMAT)
 
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _QUOTED_PRINTABLE = re.compile(r"=[89A-F][0-9A-F]|=3D|=20|=\r?\n")
 _BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
@@ -109,7 +109,7 @@ def _repaired(text: str) -> str:
     """Undo quoted-printable, mojibake and terminal escapes."""
     from xsent.mojibake import mend
 
-    text = _ANSI.sub("", text)
+    text = ANSI.sub("", text)
     if _QUOTED_PRINTABLE.search(text) and text.isascii():
         encoded = quopri.decodestring(text.encode())
         try:

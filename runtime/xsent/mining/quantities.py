@@ -27,6 +27,11 @@ _FRACTION = re.compile(
     "([0-9]{0,9}) ?([1-7])⁄([2-8])(?![0-9])|(?<![0-9/.,-])([0-9]{1,3}) ([1-7])/([2-8])(?= [^\\W\\d_])"
     f"|(?<![0-9/.,-])()([1-7])/([2-8])(?= ?(?:{_NAMES})(?![{LETTERS}]))|(?<![0-9/.,])()(1)/(2)(?= [^\\W\\d_])"
 )
+_ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volume; in capitals
+    "\\b(?=[IVX]{2})X{0,3}(?:IX|IV|V?I{0,3})(?!\\w)"
+    "|\\b(?i:vol(?:ume[ns]?|[.])?|b(?:an)?d[.]?|tom[eo]|deel|teil|part(?:ie|e)?|chapter|kapitel|chapitre|cap[íi]tulo|capitolo"
+    "|hoofdstuk|том|часть|глава) [IVX](?!\\w)"
+)
 _POWER = re.compile(f"(?<=[0-9])( ?(?:[ck]?m|ft|[кс]?м))\\^?([23])(?![0-9{LETTERS}])")  # m² in the form NFKC, or m^2
 _MINUS = re.compile(
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
@@ -48,8 +53,9 @@ class Quantity(NamedTuple):
 
 
 def differ(first: list[Quantity], second: list[Quantity]) -> bool:
-    """Whether each text has a quantity that the other lacks."""
-    return _lacks(first, second) and _lacks(second, first)
+    """Whether each text has a quantity that the other lacks, or one of two texts with equally many."""
+    lacking = _lacks(first, second), _lacks(second, first)
+    return all(lacking) or (any(lacking) and len(first) == len(second))
 
 
 def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
@@ -68,12 +74,21 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
 
 def quantities(text: str) -> list[Quantity]:
     """All quantities of a text, in digits or in words."""
-    folded = _FRACTION.sub(_decimal, unicodedata.normalize("NFKC", text).casefold())
+    plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", text))
+    folded = _FRACTION.sub(_decimal, plain.casefold())
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
     numbers = find_numbers(folded)
     halves = (Number("plain", *found.span(), ((HALF,),)) for found in _JAPANESE_HALF.finditer(folded))
     every = sorted([*numbers, *number_words(folded, numbers), *halves], key=lambda number: number.start)
     return [*chain.from_iterable(_read(folded, number) for number in every)]
+
+
+def _arabic(found: re.Match[str]) -> str:
+    """Volume II as volume 2."""
+    word, _, roman = found[0].rpartition(" ")
+    values = [{"I": 1, "V": 5, "X": 10}[sign] for sign in roman]
+    total = sum(-one if one < other else one for one, other in zip(values, [*values[1:], 0], strict=True))
+    return f"{word} {total}".lstrip()
 
 
 def _decimal(fraction: re.Match[str]) -> str:
