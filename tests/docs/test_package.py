@@ -1,5 +1,6 @@
 """The contents of the sdist and the wheel; every file and dependency has its licence listed."""
 
+import json
 import re
 import subprocess
 import sys
@@ -63,6 +64,14 @@ def test_every_file_of_the_wheel_has_its_licence(source: Path) -> None:
     licences = {name.partition("/licenses/")[2] for name in names} - {""}
     vendor = "apps/xsent_apps/web/static/xsent/vendor"
     assert licences == {"LICENSE", LICENCES, f"{vendor}/LICENSE.txt", f"{vendor}/ThirdPartyNotices.txt"}
+
+
+def test_all_files_have_the_same_version() -> None:
+    version = PROJECT["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    [latest, *_] = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    manifest = json.loads((ROOT / "apps/xsent_apps/web/static/xsent/package.json").read_text(encoding="utf-8"))
+    assert (latest, manifest["version"], manifest["license"]) == (version, version, PROJECT["license"])
 
 
 def test_pages_name_extras_that_exist() -> None:
