@@ -408,6 +408,7 @@ SENT_FROM = [
     *("Sent from my iPhone", "Sent from my toaster", "Sent with Proton Mail secure email.", "Get Outlook for Android"),
     *("Gesendet von meinem Handy", "Von meinem iPhone gesendet", "Gesendet mit der GMX Mail App"),
     "Diese Nachricht wurde von meinem Android-Mobiltelefon mit GMX Mail gesendet.",
+    *("Get Outlook for Android", "Obtenir Outlook pour iOS", "Obter o Outlook para iOS"),
     *("Envoyé de mon iPhone", "Envoyé depuis mon téléphone portable", "Enviado desde mi iPhone"),
     *("Enviado do meu iPhone", "Enviado a partir do meu telemóvel"),
     *("Inviato da iPhone", "Inviato dal mio telefono", "Verzonden vanaf mijn iPhone"),

@@ -246,10 +246,15 @@ OTHER_NUMBER = [
     ("twice a day", "three times a day"),
     ("Volume II, third edition", "Volume 3, 3rd edition"),
     ("Louis XIV", "Louis XVI"),
+    ("Three rooms and two baths.", "2 rooms and 3 baths."),
+    ("Finished in 2 h 5 min.", "Finished in 5 h 2 min."),
     ("wind at 30 km/h", "wind at 30 mph"),
     ("zweimal täglich", "dreimal täglich"),
 ]
 OPPOSITES = [
+    ("Lost: a left glove.", "Found: a left glove."),
+    ("Verloren: ein Handschuh.", "Найдена перчатка."),
+    ("The service started.", "Der Dienst wurde angehalten."),
     ("Wind from the north-west.", "Wind from the north-east."),
     ("Wind aus Nordwest.", "Ветер с юго-запада."),
     ("Encienda la calefacción antes de salir.", "Apague la calefacción antes de salir."),

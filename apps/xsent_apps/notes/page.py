@@ -81,10 +81,10 @@ class _Page(HTMLParser):
             self._open.append((tag, counts, is_quoted))
 
     def _begin(self, tag: str, attributes: dict[str, str | None]) -> None:
-        """Start an element; a line break after a hyphen is within a word."""
+        """Start an element; a line break in a heading is a space, and one after a hyphen is within a word."""
         if tag in INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
             self._block += "\n" * (tag not in INLINE_TAGS and bool(self._block))
-        elif tag == "br" and self._end[-1:] in HYPHENS and self._end != "--":
+        elif tag == "br" and (self._mark[:1] == "#" or (self._end[-1:] in HYPHENS and self._end != "--")):
             self._block.append("\n")
             return
         elif tag == "dd" and self._mark == "- ":

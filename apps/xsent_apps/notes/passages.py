@@ -24,6 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _UNSEEN = dict.fromkeys(
     map(ord, "\u00ad\u200b\u200e\u202a\u202c\u2060\ufeff")
 )  # where a word may be cut at the end of a line, or not
+_SEPARATOR = re.compile("[\u2028\u2029]")  # of lines and paragraphs, in notes of Apple
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
@@ -114,7 +115,7 @@ def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
 
     Headings, names and contexts have at most `NAME_LENGTH` and `CONTEXT_LENGTH` characters.
     """
-    lines = list(lines)
+    lines = [(number, part) for number, line in lines for part in _SEPARATOR.split(line)]
     hyphens = Hyphens("\n".join(line for _, line in lines))
     for (context, _), group in groupby(_placed(lines, _Outline(about)), key=lambda place: place[:2]):
         for joined in _joined((block for _, _, block in group), hyphens):

@@ -37,6 +37,7 @@ _MINUS = re.compile(
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
     r"(?<!au )moins|(?<!al |ao |lo |no )menos|meno|min|минус) |マイナス|零下)$"
 )
+_NOUN = re.compile("[ -]([^\\W\\d_]{4,40})")
 _LETTER_AFTER = re.compile(f"[a-z](?![0-9{LETTERS}])")
 _BEFORE = 16  # characters before a number that may be its sign or its currency
 
@@ -50,12 +51,28 @@ class Quantity(NamedTuple):
     forms: frozenset[str]  # normal forms, see `xsent.numbers`
     also: frozenset[str]  # what it may be beside one of another notation: 6 at "6 p.m."
     unit: str  # empty if unknown
+    noun: str = ""  # the word after a number without a unit, if it is not short
 
 
 def differ(first: list[Quantity], second: list[Quantity]) -> bool:
-    """Whether each text has a quantity that the other lacks, or one of two texts with equally many."""
+    """Whether each text has a quantity that the other lacks, one of two texts with equally many, or another for a noun.
+
+    Three rooms and two baths are not two rooms and three baths.
+    """
     lacking = _lacks(first, second), _lacks(second, first)
-    return all(lacking) or (any(lacking) and len(first) == len(second))
+    if all(lacking) or (any(lacking) and len(first) == len(second)):
+        return True
+    counts, others = _counts(first), _counts(second)
+    return any(counts[noun].isdisjoint(others[noun]) for noun in counts.keys() & others.keys())
+
+
+def _counts(text: list[Quantity]) -> dict[str, set[str]]:
+    """The numbers of each noun of a text."""
+    counts = defaultdict[str, set[str]](set)
+    for quantity in text:
+        if quantity.noun:
+            counts[quantity.noun] |= quantity.forms
+    return counts
 
 
 def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
@@ -117,12 +134,13 @@ def _read(folded: str, number: Number) -> list[Quantity]:
         return [Quantity(frozenset(f"-{form}" for form in forms), frozenset(), unit)]
     if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
         forms = (f"{forms[0]}{DECIMAL}5",)
-    also = _hours(forms, "plain")
+    also = _hours(forms, "plain") if unit in ("", "hour") else frozenset[str]()
     if re.fullmatch("[0-9]{3}0", forms[0]):  # the 1960s
         also |= {forms[0][2:]}
     if HALF in forms:
         also |= _OF_HALF
-    return [Quantity(frozenset(forms), also, unit)]
+    noun = _NOUN.match(folded, number.end) if not unit else None
+    return [Quantity(frozenset(forms), also, unit, noun[1] if noun else "")]
 
 
 def _hours(forms: tuple[str, ...], kind: str) -> frozenset[str]:
