@@ -410,7 +410,7 @@ def ablation(
     """
     model = str(teacher.resolve()) if teacher else ""
     plan = AblationPlan(data=str(data.resolve()), teacher=model, pairs=pairs, threads=threads)
-    typer.echo(run_ablation(plan, out, shlex.join(sys.argv), numbers(seeds), split_names(only)))
+    typer.echo(run_ablation(plan, out, shlex.join(["python", *sys.argv]), numbers(seeds), split_names(only)))
 
 
 @one_line_errors()
