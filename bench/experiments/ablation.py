@@ -1,4 +1,4 @@
-"""The papers' ablations at small scale: every variant trained on the same pairs and budget; docs/results/ablation.md.
+"""The papers' ablations at small scale: every variant trained on as many of the same pairs; docs/results/ablation.md.
 
 Each row of a table is trained in its own process and is finished when its figures are in OUT/rows:
 python ablation.py --row OUT [VARIANT SEED]; without a variant it prepares the data of all rows.
@@ -14,7 +14,7 @@ import time
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Annotated, Any
@@ -54,7 +54,9 @@ METHOD: list[str] = CONTENTS["method"]  # the first points of the report, with f
 VALIDATION = {"p1": "held-out P@1", "loss": "held-out loss"}  # from names in a checkpoint to headings
 LAST = (*VALIDATION.values(), "s/1,000 steps", "peak MiB")  # headings after those of the scores
 DECIMALS = {"held-out loss": 3, "peak MiB": 0}  # 1 for other headings
-PAPERS = ("paper XSR en→fr", "paper MLDoc en→fr")  # MLDoc's text is licensed: ours has SIB-200 instead
+PAPER = "paper "  # before the heading of a paper's numbers
+PAPERS = ("paper XSR en→fr", "paper MLDoc en→fr")
+OURS = {"paper MLDoc en→fr": "SIB en→fr"}  # other headings of ours: MLDoc's text is licensed
 
 Figures = Mapping[str, float]  # of a row, by heading
 
@@ -163,31 +165,34 @@ class Row:
 class RowGroup:
     """A table."""
 
-    name: str  # for `--only`
+    name: str  # for `--only`, which also takes keys of rows
     title: str
     note: str
     rows: Sequence[Row]
     papers: Sequence[str] = PAPERS  # headings of the papers' numbers
 
 
+ORDER = ("the paper's order", "score", "paper", "ours", "holds")  # headings
 GROUPS = [RowGroup(**{**group, "rows": [Row(*row) for row in group["rows"]]}) for group in CONTENTS["groups"]]
 
 
-def choose_groups(only: Collection[str]) -> list[RowGroup]:
-    """The groups of these names, or all. Raises DataError for other names."""
-    names = [group.name for group in GROUPS]
-    if unknown := sorted({*only} - {*names}):
-        raise DataError(f"no group {', '.join(unknown)}; there are {', '.join(names)}")
-    return [group for group in GROUPS if not only or group.name in only]
+def choose_rows(only: Collection[str]) -> list[str]:
+    """The keys of the rows with these keys or in groups of these names, or of all. Raises DataError for other names."""
+    groups = {group.name: [row.key for row in group.rows] for group in GROUPS}
+    keys = list(dict.fromkeys(key for rows in groups.values() for key in rows))
+    if unknown := sorted({*only} - {*groups, *keys}):
+        raise DataError(f"no group or row {', '.join(unknown)}; there are {', '.join([*groups, *keys])}")
+    chosen = {key for name in only for key in groups.get(name, [name])}
+    return [key for key in keys if not only or key in chosen]
 
 
 def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence[int], only: Collection[str]) -> Path:
     """Train and measure the unfinished rows, and write the report after each; returns its path.
 
-    All rows of the chosen groups are trained with the first seed before any with the second, each in its own process,
+    All chosen rows are trained with the first seed before any with the second, each in its own process,
     so that memory is per row. Ctrl-C saves the row in training, and the same command resumes.
     """
-    groups = choose_groups(only)
+    chosen = choose_rows(only)
     if plan.source and not plan.tests.is_dir():
         raise DataError(f"{plan.data}: no folder eval in it; expected eval/tatoeba, xsr, sib200 and stsb")
     if plan.teacher and not Path(plan.teacher).is_dir():
@@ -199,12 +204,14 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
     before = json.loads(path.read_text())
     if was := ", ".join(f"{name} = {before.get(name)!r}" for name in settings if before.get(name) != settings[name]):
         raise DataError(f"{folder} holds an ablation with {was}; choose another --out, or the same settings")
-    keys = [(TABLE, 1)] + [(row.key, seed) for seed in seeds for group in groups for row in group.rows]
-    rows = {f"{key}-{seed}": (key, str(seed)) for key, seed in keys if key != TABLE or seed == 1}
+    first = [(TABLE, 1)] if TABLE in chosen or any(plan.variant(key).warm for key in chosen) else []
+    keys = first + [(key, seed) for seed in seeds for key in chosen if key != TABLE]
+    rows = {f"{key}-{seed}": (key, str(seed)) for key, seed in keys}
     waiting = {name: row for name, row in rows.items() if not (folder / "rows" / f"{name}.json").exists()}
     if waiting:
-        logger.info("%d rows to train", len(waiting))
+        logger.info("%d of %d rows to train", len(waiting), len(rows))
         list(answers([__file__, ROW, str(folder)], threads=plan.threads))
+    done = len(rows) - len(waiting)
     for name, row in waiting.items():
         log = folder / "rows" / f"{name}.log"
         with log.open("w+b") as messages:
@@ -212,7 +219,8 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
                 list(answers([__file__, ROW, str(folder), *row], threads=plan.threads, messages=messages))
             except DataError as error:
                 raise XsentError(f"{name} failed: {error}; see {log}; the same command tries it again") from error
-        logger.info("%s: done", name)
+        done += 1
+        logger.info("%s: done, %d of %d rows", name, done, len(rows))
         write_ablation(plan, folder, command)
     return write_ablation(plan, folder, command)
 
@@ -318,38 +326,69 @@ def write_small_xsr(source: Path, folder: Path, language: str, distractors: int)
 
 def write_ablation(plan: AblationPlan, folder: Path, command: str) -> Path:
     """Write `ablation.md` from the finished rows; returns its path."""
-    found: dict[str, list[Figures]] = {}
+    found: dict[str, dict[str, Figures]] = {}
     for file in sorted((folder / "rows").glob("*.json")):
-        found.setdefault(file.stem.rpartition("-")[0], []).append(json.loads(file.read_bytes()))
+        key, _, seed = file.stem.rpartition("-")
+        found.setdefault(key, {})[seed] = json.loads(file.read_bytes())
     about = f"`{command}` on {processor_name()}, {plan.threads} thread{'s' * (plan.threads > 1)} per row."
     fields = {**vars(plan), "languages": ", ".join(plan.languages), "first": plan.languages[0]}
     method = Section("How it was measured", points=[text.format(**fields) for text in METHOD])
-    shown = [group_section(group, found) for group in GROUPS if any(row.key in found for row in group.rows)]
-    return write_pages("Ablation", about, [method, *shown], folder, "ablation")
+    shown = [group for group in GROUPS if any(row.key in found for row in group.rows)]
+    every = {key: list(seeds.values()) for key, seeds in found.items()}
+    orders = [order for group in shown for order in group_orders(group, found)]
+    held = [Section("What holds", CONTENTS["holds"], (), Table(ORDER, orders))] if orders else []
+    return write_pages(
+        "Ablation", about, [*held, method, *(group_section(g, every) for g in shown)], folder, "ablation"
+    )
+
+
+def group_orders(group: RowGroup, found: Mapping[str, Mapping[str, Figures]]) -> list[list[str]]:
+    """Whether the order of the rows in a paper is ours, for neighbours in it: rows of a table with headings `ORDER`."""
+    orders = []
+    for column, heading in enumerate(group.papers):
+        ours = OURS.get(heading, heading.removeprefix(PAPER))
+        known = [row for row in group.rows if row.paper and row.key in found]
+        ranked = sorted(known, key=lambda row: row.paper[column], reverse=True)
+        for better, worse in pairwise(ranked):
+            both = [seed for seed in found[better.key] if seed in found[worse.key]]
+            values = [row.numbers([found[row.key][seed] for seed in both]).get(ours, []) for row in (better, worse)]
+            differences = [a - b for a, b in zip(*values, strict=True)]
+            if differences and (paper := better.paper[column] - worse.paper[column]):
+                order = f"{better.label} > {worse.label}"
+                orders.append([order, ours, f"{paper:+.1f}", mean_cell(differences, 1, "+"), verdict(differences)])
+    return orders
+
+
+def verdict(differences: Sequence[float]) -> str:
+    """Whether an order holds, by the differences of each seed."""
+    if len(differences) < 2 or min(differences) <= 0 <= max(differences):
+        return "open"
+    return "yes" if min(differences) > 0 else "no"
 
 
 def group_section(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> Section:
-    """The table of a group, with the papers' numbers beside ours."""
+    """The table of a group's measured rows, with the papers' numbers beside ours."""
+    known = [row for row in group.rows if row.key in found]
     every = [figures for rows in found.values() for figures in rows]
     names = [name for name in every[0] if all(name in figures for figures in every) and name not in LAST]
-    measured = {row.label: row.numbers(found.get(row.key, [])) for row in group.rows}
+    measured = {row.label: row.numbers(found.get(row.key, [])) for row in known}
     headings = [*names, *LAST]
-    if all(row.inside for row in group.rows):  # with scores of their own
+    if all(row.inside for row in known):  # with scores of their own
         headings = list(dict.fromkeys(name for numbers in measured.values() for name in numbers))
-    papers = group.papers if any(row.paper for row in group.rows) else []
+    papers = group.papers if any(row.paper for row in known) else []
     rows = []
-    for row in group.rows:
+    for row in known:
         ours = [mean_cell(measured[row.label].get(name, []), DECIMALS.get(name, 1)) for name in headings]
         rows.append([row.label, *ours, *([f"{number:.1f}" for number in row.paper] or [NONE] * len(papers))])
     return Section(group.title, group.note, (), Table(["", *headings, *papers], rows))
 
 
-def mean_cell(numbers: Sequence[float], decimals: int) -> str:
+def mean_cell(numbers: Sequence[float], decimals: int, sign: str = "") -> str:
     """The mean, with the sample deviation if there are several numbers."""
     if not numbers:
         return NONE
     deviation = f" ± {stdev(numbers):.{decimals}f}" if len(numbers) > 1 else ""
-    return f"{fmean(numbers):.{decimals}f}{deviation}"
+    return f"{fmean(numbers):{sign}.{decimals}f}{deviation}"
 
 
 @one_line_errors()
@@ -358,20 +397,20 @@ def ablation(
         Path, typer.Argument(help="Folder with train/pairs.tsv (may be compressed) and test sets in eval.")
     ],
     out: Annotated[Path, typer.Option(help="Folder of all output; a second run resumes in it.")],
-    budget: Annotated[int, typer.Option(min=1, help="Pairs seen by a row.")] = 64_000,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs that each row learns from.")] = 64_000,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas; all rows of one before the next.")] = "1",
-    only: Annotated[str, typer.Option(help="Names of groups, separated by commas; default: all.")] = "",
+    only: Annotated[str, typer.Option(help="Names of groups or rows, separated by commas; default: all.")] = "",
     threads: Annotated[int, typer.Option(min=1, help="CPU threads per row.")] = 1,
     teacher: Annotated[Path | None, typer.Option(help="Model to distil from; default: the built-in one.")] = None,
 ) -> None:
-    """Reproduce the papers' ablations: every variant on the same pairs and budget, as a Markdown table.
+    """Reproduce the papers' ablations: every variant on as many of the same pairs, as Markdown.
 
     Groups: generative, contrastive, layers, sizes, hictl, translation, negatives, matryoshka, distillation. A
     finished row is never retrained; after Ctrl-C the same command resumes.
     """
     model = str(teacher.resolve()) if teacher else ""
-    plan = AblationPlan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads)
-    typer.echo(run_ablation(plan, out, shlex.join(sys.argv), numbers(seeds), split_names(only)))
+    plan = AblationPlan(data=str(data.resolve()), teacher=model, pairs=pairs, threads=threads)
+    typer.echo(run_ablation(plan, out, shlex.join(["python", *sys.argv]), numbers(seeds), split_names(only)))
 
 
 @one_line_errors()

@@ -20,7 +20,8 @@ from ablation import (
     AblationPlan,
     Row,
     RowGroup,
-    choose_groups,
+    choose_rows,
+    group_orders,
     group_section,
     main,
     run_ablation,
@@ -127,7 +128,7 @@ def test_bad_input_is_one_clear_line(plan: AblationPlan, finished: Path, tmp_pat
         (replace(plan, teacher="nowhere"), tmp_path / "out", "nowhere: no such folder; --teacher takes"),
     ):
         raises(DataError, message, run, wrong, folder)
-    raises(DataError, "no group layer; there are generative", choose_groups, ["layer"])
+    raises(DataError, "no group or row layer; there are generative, .*, co-filter$", choose_rows, ["layer"])
 
 
 def test_budgets_are_equal_and_every_row_has_its_variant() -> None:
@@ -155,8 +156,28 @@ def test_a_table_has_our_numbers_and_the_papers() -> None:
         f"|  | XSR en→fr | SIB en→fr | {head}",
         "| A | 52.0 ± 2.8 | 30.0 ± 0.0 | 97.0 ± 0.0 | 0.250 ± 0.000 | 123.4 ± 0.0 | 457 ± 0 | 90.0 | 80.0 |",
         "| B | 60.0 | 20.0 | 97.0 | 0.250 | 123.4 | 457 | 80.0 | 85.0 |",
-        "| C | – | – | – | – | – | – | – | – |",
     ]
+
+
+def test_an_order_holds_only_if_every_seed_says_so() -> None:
+    rows = (Row("A", "a", (90, 80)), Row("B", "b", (80, 85)), Row("C", "c", (70, 85)), Row("D", "d"))
+    seeds = {"a": [(50.0, 30.0), (54.0, 33.0), (0.0, 0.0)], "b": [(40.0, 30.0), (41.0, 34.0)], "c": [(45.0, 20.0)]}
+    found = {
+        key: {str(seed): {"XSR en→fr": x, "SIB en→fr": s} for seed, (x, s) in enumerate(measured, 1)}
+        for key, measured in seeds.items()
+    }
+    assert group_orders(RowGroup("toy", "Toy", "", rows), found) == [
+        ["A > B", "XSR en→fr", "+10.0", "+11.5 ± 2.1", "yes"],
+        ["B > C", "XSR en→fr", "+10.0", "-5.0", "open"],  # one seed
+        ["C > A", "SIB en→fr", "+5.0", "-10.0", "open"],
+    ]
+    found["b"] = {seed: {"XSR en→fr": 60.0, "SIB en→fr": 31.0} for seed in ("1", "2")}
+    held = [row[-1] for row in group_orders(RowGroup("toy", "Toy", "", rows[:2]), found)]
+    assert held == ["no", "open"]  # B is above A in one seed of two
+
+
+def test_rows_are_chosen_by_their_group_or_key() -> None:
+    assert choose_rows(["negatives", "ugt"]) == ["ugt", "layers-2", "cluster"]
 
 
 def test_translators_are_compared_with_the_paper(finished: Path, tmp_path: Path) -> None:
@@ -164,7 +185,7 @@ def test_translators_are_compared_with_the_paper(finished: Path, tmp_path: Path)
     folder = shutil.copytree(finished, tmp_path / "new")
     main(str(folder), "translation", "1")
     found = json.loads((folder / "rows" / "translation-1.json").read_text())
-    (group,) = choose_groups(["translation"])
+    (group,) = (group for group in GROUPS if group.name == "translation")
     section = group_section(group, {"translation": [found]})
     heading, _, random, started = section.table.markdown().splitlines() if section.table else []
     assert heading == "|  | BLEU fr→en | chrF fr→en | BLEU de→en | chrF de→en | paper BLEU de→en |"

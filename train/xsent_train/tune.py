@@ -38,13 +38,13 @@ from xsent_train.data.preparation import TrainingPairs
 from xsent_train.data.scored import ScoredPairs
 from xsent_train.derive import model_path, open_checkpoint
 from xsent_train.objectives import Objectives
-from xsent_train.recipe import LAYER_SHAPE, CorpusConfig, PassagesConfig, Recipe, ScoredConfig, StageConfig
+from xsent_train.recipe import LAYER_SHAPE, START, CorpusConfig, PassagesConfig, Recipe, ScoredConfig, StageConfig
 from xsent_train.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
 TEXT, OTHER, HELD_OUT = "text.tsv", "other.tsv", "held-out.tsv"  # files of a run
-STAGE = "own"
+STAGE, MEAN = "own", "mean"  # stages: the training, and its mean with the start
 READERS: Mapping[str, type[ScoredPairs] | type[Passages]] = {SCORED: ScoredPairs, PASSAGES: Passages}
 OBJECTIVES: Mapping[str, Mapping[str, object]] = {
     PAIRS: {"align": 1},
@@ -57,6 +57,7 @@ KEPT_SHARE = 0.25  # of what is drawn
 MEASURED, HELD_OUT_SHARE = 250, 0.125  # lines per language to hold out, and their largest share
 EPOCHS, ENOUGH, MOST_SEEN = 10, 15_000, 100_000  # lines are repeated up to EPOCHS times while fewer than ENOUGH
 LEAST_MEMORY, SMALL_MEMORY = 9e8, 2e9  # bytes; below SMALL_MEMORY, not all weights are trained
+START_SHARE = 0.5  # of the start in the mean, which wins back what other languages lost
 MOST_LOST = 0.3  # points that do not count as a loss
 
 Row = tuple[str, str, int]  # text, language, layers
@@ -182,6 +183,9 @@ def _recipe(start: Checkpoint, own: OwnText, kept: OwnText | None, lines_seen: i
         warmup=min(steps // 10, 100),
         validate_every=max(steps // 4, 1),
     )
+    mean = stage.model_copy(
+        update={"name": MEAN, "steps": 0, "starts_from": {START: START_SHARE, STAGE: 1 - START_SHARE}}
+    )
     languages = own.languages | (kept.languages if kept else Counter())
     known = kept.languages.total() if kept else 0
     corpus = CorpusConfig(
@@ -197,7 +201,7 @@ def _recipe(start: Checkpoint, own: OwnText, kept: OwnText | None, lines_seen: i
         corpus=corpus,
         licence=start.licence,
         attribution=tuple(dict.fromkeys(sources)),
-        stages=(stage,),
+        stages=(stage, mean),
         scored=ScoredConfig(files=(OTHER,)) if own.kind == SCORED else None,
         passages=PassagesConfig(files=(OTHER,)) if own.kind == PASSAGES else None,
         readouts=bool(start.config.depths),
