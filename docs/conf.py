@@ -11,9 +11,22 @@ import xsent
 
 project = "xsent"
 version = release = xsent.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "sphinx_reredirects"]
+extensions = [
+    *("myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"),
+    *("sphinx_copybutton", "sphinx_reredirects"),
+]
 html_theme = "furo"
 html_title = project
+html_theme_options = {"top_of_page_buttons": []}  # the pages are in the repository, which has no address yet
+html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_favicon = "_static/icon.svg"
+copybutton_exclude = ".linenos, .gp, .go"  # of a `console`, only the commands
+myst_html_meta = {
+    "description": "Search, label and compare text by meaning, in nine languages, offline, on an ordinary CPU."
+}
 
 root_doc = "docs/index"
 include_patterns = ["*.md", "**/*.md"]

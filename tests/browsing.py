@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from xsent_apps.web.site import Site
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+AXE = Path(os.environ.get("XSENT_NODE_MODULES", "node_modules"), "axe-core", "axe.min.js")
 MINUTE = 60_000  # for a slow machine to load 35 MB and compile them
 # The results of a search, all of them: texts and scores.
 ASK = """async (query) => {
@@ -83,6 +85,12 @@ def complaints_of(page: Any) -> list[str]:  # noqa: ANN401
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None)
     return complaints
+
+
+def violations(page: Any) -> list[tuple[str, list[str]]]:  # noqa: ANN401
+    """What axe-core finds on a page: the rule, and where it is broken."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    return [(one["id"], [node["html"] for node in one["nodes"]]) for one in page.evaluate("axe.run()")["violations"]]
 
 
 def open_page(page: Any, address: str) -> None:  # noqa: ANN401

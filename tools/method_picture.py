@@ -1,57 +1,66 @@
-"""Draws docs/images/stages.svg for docs/explanation/method.md from the figures of the stages of xsent-10, in float32.
+"""Draws docs/images/versions.svg for docs/explanation/method.md, from the table of versions in the findings.
 
-    python tools/method_picture.py
-
-Needs matplotlib (pip install "xsent[bench]").
+python tools/method_picture.py
 """
 
-from pathlib import Path
+import re
+from collections.abc import Sequence
 
-from matplotlib import rcParams
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from how_it_works import DOCS, style, text
 
-DOCS = Path(__file__).parent.parent / "docs"
-Row = tuple[str, list[float], list[float], list[float]]  # name, Tatoeba 4 / 8, SIB-200 en / 4 / 8, STS-B en / 4
-
-STAGES: list[Row] = [  # of train/xsent_train/recipes/builtin.toml; 4: mean of fr de es it, 8: that of all
-    ("1 table", [74.9, 73.2], [85.8, 74.4, 71.3], [0.802, 0.705]),
-    ("2 layers", [93.55, 92.4], [85.3, 76.7, 75.6], [0.797, 0.710]),
-    ("3 mild", [93.70, 92.9], [86.3, 79.3, 78.4], [0.801, 0.716]),
-    ("mean of 2 and 3", [93.90, 93.1], [85.8, 78.8, 78.1], [0.802, 0.718]),
-    ("4 retrieval", [94.98, 94.2], [86.8, 77.6, 76.8], [0.789, 0.710]),
-    ("mean of 2, 3 and 4", [94.90, 94.1], [87.3, 79.7, 78.8], [0.797, 0.717]),
-    ("5 settle", [94.65, 93.7], [86.8, 77.8, 77.0], [0.800, 0.721]),
-]
-
-
-def draw_gains(axes: Axes, rows: list[Row]) -> None:
-    """Draw translations and topics after each stage, without the means of stages."""
-    trained = [row for row in rows if not row[0].startswith("mean")]
-    for place, label in ((1, "translations found, Tatoeba"), (2, "topics learnt in English, SIB-200")):
-        axes.plot([row[0] for row in trained], [row[place][-1] for row in trained], "o-", label=label)
-    axes.set(ylabel="per cent, mean of eight languages", ylim=(60, 100))
-    axes.legend(frameon=False, loc="lower right")
+FINDINGS = DOCS / "contributing" / "findings.md"
+PICTURE = DOCS / "images" / "versions.svg"
+TITLE = "More text finds more translations; questions and scored pairs raise similarity"
+WIDTH, HEIGHT = 760, 500
+LEFT, STEP = 60, 72  # of the first version, and between two
+PANELS = (("translations found in %, eight languages, Tatoeba", 3, 108), ("similarity in English × 100, STS-B", 5, 306))
+TALL = 90  # a panel
+CHANGES = {  # what a version added, from there on
+    "xsent-10": "one teacher",
+    "xsent-15": "three teachers",
+    "xsent-16": "more text",
+    "xsent-19": "questions",
+}
 
 
-def draw_line(axes: Axes, rows: list[Row]) -> None:
-    """Draw retrieval against similarity, without the first stage, which is far below."""
-    for name, tatoeba, _, similarity in rows[1:]:
-        style = {"marker": "s", "color": "tab:red"} if name.startswith("mean") else {"marker": "o", "color": "tab:blue"}
-        axes.plot(similarity[-1], tatoeba[0], linestyle="", **style)
-        axes.annotate(name, (similarity[-1], tatoeba[0]), xytext=(6, -3), textcoords="offset points")
-    ends = [next(row for row in rows if row[0].startswith(stage)) for stage in ("3", "4")]
-    axes.plot([row[3][-1] for row in ends], [row[1][0] for row in ends], "--", color="tab:blue", linewidth=1)
-    axes.set_xticks([0.710, 0.715, 0.720, 0.725])
-    axes.set(xlabel="similarity, STS-B, mean of four languages", ylabel="translations found, Tatoeba, mean of four")
-    axes.set_xlim(0.708, 0.7265)
+def versions() -> list[list[str]]:
+    """The cells of the table of versions."""
+    lines = FINDINGS.read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("|").split("|") for line in lines if re.match(r"\| `xsent-\d+` \|", line)]
+    return [[cell.strip(" `*") for cell in row] for row in rows]
 
 
-rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "stages", "font.size": 9})
-figure = Figure(figsize=(9, 3.4), layout="constrained")
-left, right = figure.subplots(1, 2)
-draw_gains(left, STAGES)
-draw_line(right, STAGES)
-for panel in (left, right):
-    panel.grid(alpha=0.3)
-figure.savefig(DOCS / "images" / "stages.svg", metadata={"Date": None}, facecolor="white")
+def panel(title: str, names: Sequence[str], figures: Sequence[float], top: int) -> list[str]:
+    """A line with a point, its figure and its version's name for each version."""
+    low, high = min(figures), max(figures)
+    places = [
+        (LEFT + STEP * column, top + TALL - TALL * (value - low) / (high - low)) for column, value in enumerate(figures)
+    ]
+    drawn = [text(20, top - 36, title, "ink bold")]
+    drawn.append(f'<path d="M{"L".join(f"{x} {y:.1f}" for x, y in places)}" class="line" stroke-width="2"/>')
+    for row, (name, value, (x, y)) in enumerate(zip(names, figures, places, strict=True)):
+        rises = row + 1 < len(figures) and figures[row + 1] > value  # then the line is above the point
+        drawn.append(f'<circle cx="{x}" cy="{y:.1f}" r="2.5" class="line" stroke-width="5"/>')
+        drawn.append(text(x, round(y + 22 if rises else y - 12), f"{value:.1f}", "ink middle"))
+        drawn.append(text(x, top + TALL + 46, name, "quiet middle"))
+    return drawn
+
+
+def draw() -> str:
+    """The picture."""
+    rows = versions()
+    names = [row[0] for row in rows]
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
+    drawn = [opening, f"<title>{TITLE}</title>", style(), f'<rect width="{WIDTH}" height="{HEIGHT}" class="back"/>']
+    drawn.append(text(20, 34, TITLE, "ink bold"))
+    for title, column, top in PANELS:
+        scale = 100 if column == 5 else 1
+        drawn += panel(title, names, [float(row[column]) * scale for row in rows], top)
+    for version, words in CHANGES.items():
+        x = LEFT + STEP * names.index(version)
+        drawn += [text(x, 466 + 18 * line, word, "ink bold middle") for line, word in enumerate(words.split())]
+    return "\n".join([*drawn, "</svg>"]) + "\n"
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(draw(), encoding="utf-8")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Downloads ONNX Runtime Web into apps/xsent_apps/web/static/vendor: the program from npm, and its licences from the Python
+# Downloads ONNX Runtime Web into apps/xsent_apps/web/static/xsent/vendor: the program from npm, and its licences from the Python
 # package of the same version, because only that has them:
 #     tools/onnxruntime_web.sh
 # To update, change `version`, run the script, and copy the checksums that it prints.
@@ -13,7 +13,7 @@ sums='
 2f07c72751aed99790b8a4869cf2311df85a860b22ded05fa22803587a48922c  LICENSE
 143764b952fdb1a7c69ce653bfba74a7744d6a8a573bfb73e235fba356c83de3  ThirdPartyNotices.txt
 '
-vendor=$PWD/apps/xsent_apps/web/static/vendor
+vendor=$PWD/apps/xsent_apps/web/static/xsent/vendor
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

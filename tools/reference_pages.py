@@ -1,10 +1,11 @@
-"""Writes docs/reference/cli.md from the commands, and docs/reference/http.md from the server's routes and answers.
+"""Writes pages of docs/reference: the commands, the server's routes and answers, and a page for each class.
 
 python tools/reference_pages.py
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from json import dumps
 from pathlib import Path
@@ -26,6 +27,42 @@ PROGRAMS = {
     "xsent-train": ("xsent_train.cli", 'Trains models: `pip install "xsent[train]"`.'),
     "xsent-export": ("xsent_export.cli", 'Turns a checkpoint into a bundle: `pip install "xsent[export]"`.'),
     "xsent-bench": ("xsent_bench.cli", 'Measures: `pip install "xsent[bench]"`.'),
+}
+CLASSES: dict[str, list[str]] = {  # the directives of a page; a small class is on the page of the one that has it
+    "SentenceEncoder": ["SentenceEncoder", ":members:"],
+    "Bundle": ["Bundle()", ":members: open, verify"],
+    "Document": ["Document", ":members:"],
+    "SearchIndex": [
+        *("SearchIndex", ":members:", ":exclude-members: passages, stored_documents"),
+        *("xsent.search.store.IndexState()", ":members: fingerprint, dim, lines, rows"),
+    ],
+    "Hit": ["Hit()", ":members:"],
+    "LinearClassifier": [
+        *("LinearClassifier()", ":members:", ":exclude-members: weight, bias"),
+        *("xsent.classification.logistic.Choice()", ":members:"),
+    ],
+    "Clusters": ["Clusters()", ":members:"],
+    "ClusterName": ["ClusterName()", ":members:"],
+    "TextMap": ["xsent_apps.map.TextMap()", ":members: count, save, page"],
+    "Bitext": ["xsent.mining.bitext.Bitext()", ":members:", "xsent.mining.bitext.DocumentPair()", ":members:"],
+    "DocumentEncoder": ["DocumentEncoder", ":members:", "xsent.documents.encoder.EncodesStreams()"],
+    "DocumentSpace": [
+        *("xsent.documents.centering.DocumentSpace()", ":members: choice, fingerprint"),
+        *("xsent.documents.centering.RankChoice()", ":members:"),
+    ],
+    "Integration": ["xsent_apps.integration.Integration"],
+    "SentenceVectorizer": ["xsent_apps.sklearn.SentenceVectorizer", ":members: fit, transform"],
+    "XsentEmbeddings": ["xsent_apps.langchain.XsentEmbeddings", ":members: embed_documents, embed_query"],
+    "XsentEmbedding": [
+        "xsent_apps.llamaindex.XsentEmbedding",
+        ":members: path, layers, truncate_dim, on_long, threads, space, fingerprint",
+    ],
+    "XsentEmbeddingFunction": [
+        "xsent_apps.chroma.XsentEmbeddingFunction",
+        ":members: __call__, get_config, build_from_config",
+    ],
+    "XsentEncoder": ["xsent_apps.mteb.XsentEncoder", ":members: encode"],
+    "Limits": ["xsent_apps.server.requests.Limits", ":members:"],
 }
 COMPLETION = ("--install-completion", "--show-completion")
 
@@ -109,6 +146,14 @@ def _escape(text: str) -> str:
         parts[row] = re.sub(r"(\*|<(?=\w))", r"\\\1", parts[row])
         parts[row] = re.sub(r"(?<![\w-])(--[a-z][a-z-]*)", r"`\1`", parts[row])
     return "`".join(parts)
+
+
+def class_page(name: str) -> str:
+    """The page of a class, which Sphinx fills from the docstrings."""
+    lines = [NOTE, f"# {name}", "", "[Python](../python.md) has all names, and what the examples share.", ""]
+    lines += ["```{eval-rst}", ".. currentmodule:: xsent"]
+    lines += [f"   {part}" if part.startswith(":") else f".. autoclass:: {part}" for part in CLASSES[name]]
+    return "\n".join([*lines, "```"]) + "\n"
 
 
 def http_page() -> str:
@@ -230,7 +275,11 @@ Other statuses:
 """
 
 
-PAGES = {FOLDER / "cli.md": cli_page, FOLDER / "http.md": http_page}
+PAGES: dict[Path, Callable[[], str]] = {
+    FOLDER / "cli.md": cli_page,
+    FOLDER / "http.md": http_page,
+    **{FOLDER / "python" / f"{name}.md": partial(class_page, name) for name in CLASSES},
+}
 
 if __name__ == "__main__":
     for page, make in PAGES.items():

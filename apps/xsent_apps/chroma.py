@@ -18,6 +18,10 @@ class XsentEmbeddingFunction(Integration, EmbeddingFunction[Documents]):
 
     The collection stores the arguments, those of `Integration`, and the fingerprint. It refuses to encode with another
     bundle. Open it without passing a function: if you pass one, Chroma checks only its name.
+
+    Example:
+        >>> XsentEmbeddingFunction(layers=2)(["Where is the station?"])[0].shape
+        (384,)
     """
 
     def _open(self) -> None:

@@ -11,6 +11,10 @@ class XsentEmbeddings(Integration, Embeddings):
     """Encodes queries and documents alike, in this process; the async methods do it on another thread.
 
     The arguments are those of `Integration`.
+
+    Example:
+        >>> len(XsentEmbeddings(layers=2).embed_query("Where is the station?"))
+        384
     """
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:

@@ -15,6 +15,10 @@ class XsentEmbedding(BaseEmbedding):
     """Encodes queries and texts alike, in this process; the async methods do it on another thread.
 
     `to_dict` stores the fingerprint; `from_dict` raises FingerprintError if the bundle has changed.
+
+    Example:
+        >>> len(XsentEmbedding(layers=2).get_query_embedding("Where is the station?"))
+        384
     """
 
     model_config = ConfigDict(extra="forbid")  # a misspelt option must not be ignored silently

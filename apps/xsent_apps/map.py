@@ -175,6 +175,10 @@ def map_texts(
         by: What to colour by, such as {"language": [...]}: the group of each text, empty for none. {"cluster": None}
             finds clusters; it is the default and needs scikit-learn.
         title: Title of the page.
+
+    Example:
+        >>> map_texts(NOTES, by={"language": ["en"] * len(NOTES)}).count
+        '3 texts'
     """
     texts = list(texts)
     if vectors is None:
@@ -255,11 +259,13 @@ def _draw(made: TextMap, file: IO[bytes]) -> None:
         if not len(x):
             continue
         colour, marker = (colours[number % 9], MARKERS[(number + number // 9) % 3]) if number >= 0 else ("0.6", "D")
-        axes.scatter(x, y, 12, colour, marker=marker, linewidths=0, label=f"{name} ({len(x):,})")
-        if number >= 0:
+        size = np.clip(8000 / len(of), 12, 40)
+        axes.scatter(x, y, size, colour, marker=marker, linewidths=0, label=f"{name} ({len(x):,})")
+        if number >= 0:  # the name is above the points
             rim = [withStroke(linewidth=3, foreground="white")]
-            middle = np.median(x), np.median(y)
-            axes.text(*middle, name, ha="center", va="center", weight="bold", size=9, path_effects=rim, zorder=3)
+            top = np.median(x), np.percentile(y, 10)
+            look: Any = {"ha": "center", "va": "bottom", "weight": "bold", "size": 9, "path_effects": rim, "zorder": 3}
+            axes.annotate(name, top, (0, 8), textcoords="offset points", **look)
     axes.invert_yaxis()  # as on the page
     figure.legend(loc="outside right upper", frameon=False, fontsize=8)
     with warnings.catch_warnings():

@@ -19,6 +19,10 @@ class SentenceVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Inte
 
     A pickle contains the path of the bundle, not its weights. The arguments are those of `Integration`; if you use
     `n_jobs`, set `threads=1`.
+
+    Example:
+        >>> SentenceVectorizer(layers=2).fit_transform(["The cat sleeps.", "Le chat dort."]).shape
+        (2, 384)
     """
 
     def _open(self) -> None:

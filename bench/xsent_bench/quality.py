@@ -19,6 +19,8 @@ from xsent.open_model import SupportsEncode
 from xsent.precision import Precision, stored_as, unpack_signs
 from xsent.similarity import unit_rows
 from xsent_bench.results import Measurement
+from xsent_export.kept import kept_by_depth
+from xsent_train.derive import checkpoint_from_bundle
 
 DIMENSIONS = (384, 256, 128)
 PRECISIONS: Sequence[Precision] = ("float32", "float16", "int8", "binary")
@@ -132,3 +134,9 @@ def measure_stored(bundle: Path, folder: Path, languages: Sequence[str]) -> Iter
         dtype, width = stored_as(precision, dim)
         figures = {**found.mean, "vector_size": width * np.dtype(dtype).itemsize}
         yield Measurement("stored", {"dimensions": dim, "precision": precision}, figures)
+
+
+def measure_kept(bundle: Path, folder: Path, languages: Sequence[str]) -> Iterator[Measurement]:
+    """What 8 bits change in results, by depth; the float32 encoder has the weights of the bundle."""
+    for layers, shares in kept_by_depth(bundle, checkpoint_from_bundle(bundle), folder, languages):
+        yield Measurement("kept", {"layers": layers}, {f"kept_{form}": share for form, share in shares.items()})

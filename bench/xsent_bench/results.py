@@ -41,6 +41,12 @@ HEADINGS = {  # of figures whose name and unit are not enough
     "questions_en": "questions, nDCG@10, English",
     "questions_to_en": "questions to English passages, nDCG@10",
     "own": "first hits in the own language, %",
+    "kept_bundle": "encoder, %",
+    "kept_int8": "int8 vectors, %",
+    "kept_binary": "binary vectors, %",
+    "kept_bundle_worst": "encoder, worst language",
+    "kept_int8_worst": "int8 vectors, worst",
+    "kept_binary_worst": "binary vectors, worst",
 }
 
 Axis = str | int | float
@@ -50,7 +56,7 @@ Axis = str | int | float
 class Measurement:
     """The figures of one thing."""
 
-    group: str  # systems, scores, stored, latency, process or size
+    group: str  # systems, scores, stored, kept, latency, process or size
     axes: Mapping[str, Axis]  # what was measured: layers, precision, backend, threads, tokens, system, …
     figures: Mapping[str, float]  # names end with the unit, as in `p50_ms` and `peak_mib`
     turns: Mapping[str, Sequence[float]] = field(default_factory=dict)  # the same figures by turn, to see their spread

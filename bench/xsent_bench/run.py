@@ -13,7 +13,7 @@ from xsent_bench import LENGTHS, OURS
 from xsent_bench.bundles import Bundles, Depth, at_each_depth, open_given, size
 from xsent_bench.machine import Watch, environment
 from xsent_bench.minilm import write_int8, write_minilm
-from xsent_bench.quality import check_tests, measure_stored
+from xsent_bench.quality import check_tests, measure_kept, measure_stored
 from xsent_bench.report import write_report
 from xsent_bench.results import NONE, RANDOM, RESULTS, Axis, Measurement, Results, named, system_name
 from xsent_bench.systems import SYSTEMS
@@ -237,9 +237,11 @@ def steps_of_run(
     others = [name for name, system in SYSTEMS.items() if peers and (system.weights or not quick)]
     comparison = Comparison(every, work, others, plan.turns, plan.sentences, evaluate)
     steps: list[Step] = [("grid", lambda: measure_plan(plan, made, fail))]
+    languages = Bundle.open(builtin_path()).languages
     if evaluate and (evaluate / "tatoeba").is_dir():
-        languages = Bundle.open(builtin_path()).languages
         steps.append(("stored", lambda: measure_stored(builtin_path(), evaluate / "tatoeba", languages)))
+    if evaluate and (evaluate / "passages").is_dir():
+        steps.append(("kept", lambda: measure_kept(builtin_path(), evaluate / "passages", languages)))
     steps.append(("systems", lambda: comparison.measure(fail)))
     work.mkdir(parents=True, exist_ok=True)
     return steps

@@ -21,6 +21,7 @@ from xsent.evaluation.topics import (
     unknown_rows,
 )
 from xsent.open_model import SupportsEncode
+from xsent_export.kept import PASSAGES, kept_by_depth, kept_rows
 from xsent_export.options import BundleSpec, ExportOptions
 from xsent_export.parity import Parity
 from xsent_train.checkpoint import Checkpoint
@@ -94,7 +95,7 @@ vectors = encoder.encode(["The cat sleeps.", "Le chat dort."])  # [2, {dim}], of
 ```
 
 {parity}
-{depths}{scores}
+{depths}{kept}{scores}
 """
 
 SPACE = "| space | that of {}; its vectors can be compared with these |\n"
@@ -109,6 +110,16 @@ space. The table shows the cosine to the vector of all layers, and P@1 of querie
 layers, on the same pairs.
 
 {table}
+"""
+
+KEPT = f"""
+## Results kept
+
+Of the ten passages nearest to a question of `{TESTS_FOLDER}/{PASSAGES}`, the share that stay among the ten, in per
+cent, mean of the languages (and the worst): of this encoder against the trained one in float32, and of its vectors
+stored as int8 or binary against its float32 vectors.
+
+{{table}}
 """
 
 PARITY = """## Parity
@@ -270,7 +281,18 @@ def render_card(
         spaces="".join(SPACES.format(space, space) for space in manifest.get("spaces", ())),
         parity=PARITY.format(table=_table(parity.rows())),
         depths=DEPTHS.format(name=checkpoint.name, table=_table(parity.depth_rows())) if parity.depths else "",
+        kept=_kept(encoder.bundle.path, checkpoint, options.tests),
     )
+
+
+def _kept(bundle: Path, checkpoint: Checkpoint, tests: Path | None) -> str:
+    """The section about what 8 bits change in results; empty without a test that can be read."""
+    try:
+        rows = kept_rows(kept_by_depth(bundle, checkpoint, tests / PASSAGES, checkpoint.languages)) if tests else []
+    except DataError as error:
+        logger.warning("not compared with float32: %s", error)
+        rows = []
+    return KEPT.format(table=_table(rows)) if rows else ""
 
 
 def render_foreign_card(

@@ -258,7 +258,7 @@ def measure_parity(
             cosine_min=round(float(cosines.min()), 6),
             p1_before=round(_p_at_1(*old), 3),
             p1_after=round(_p_at_1(*new), 3),
-            first_ten=round(_first_ten_kept(old, new), 4),
+            first_ten=round(float(np.mean([first_ten_kept(old[::way], new[::way]) for way in (1, -1)])), 4),
         )
         if whole is not None:
             p1_whole[language] = round(_p_at_1(*_encode(whole, sides)), 3)
@@ -305,13 +305,10 @@ def _share_found(queries: NDArray[np.float32], candidates: NDArray[np.float32]) 
     return float(finds_gold(queries, candidates, range(len(queries))).mean())
 
 
-def _first_ten_kept(before: Sequence[Floats], after: Sequence[Floats]) -> float:
-    """The share of the ten nearest of each sentence in the other language that stay, the mean of both directions."""
-    kept = []
-    for here, there in ((0, 1), (1, 0)):
-        old, new = (nearest(sides[here], sides[there], 10)[0].tolist() for sides in (before, after))
-        kept += [len({*a} & {*b}) / len(a) for a, b in zip(old, new, strict=True)]
-    return float(np.mean(kept))
+def first_ten_kept(before: Sequence[Floats], after: Sequence[Floats]) -> float:
+    """The share of the ten candidates nearest to each query that stay; queries [n, D] and candidates [m, D] of both."""
+    old, new = (nearest(queries, candidates, 10)[0].tolist() for queries, candidates in (before, after))
+    return float(np.mean([len({*a} & {*b}) / len(a) for a, b in zip(old, new, strict=True)]))
 
 
 def calibration_texts(pairs: Pairs) -> list[str]:

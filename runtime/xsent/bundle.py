@@ -122,7 +122,13 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Bundle(Manifest):
-    """An opened bundle: its folder, its manifest and the depth that it was opened for."""
+    """An opened bundle: its folder, its manifest and the depth that it was opened for.
+
+    Example:
+        >>> bundle = Bundle.open(builtin_path())
+        >>> bundle.dim, bundle.num_layers, bundle.licence
+        (384, 6, 'cc-by-sa-4.0')
+    """
 
     path: Path  # the folder
     layers: int  # the depth
@@ -242,7 +248,12 @@ class Bundle(Manifest):
 
 
 def builtin_path() -> Path:
-    """The folder of the bundle that ships inside the package."""
+    """The folder of the bundle that ships inside the package.
+
+    Example:
+        >>> (builtin_path() / "xsent.json").is_file()
+        True
+    """
     return Path(__file__).parent / "builtin"
 
 

@@ -14,7 +14,7 @@ FORMAT = (
 )
 _FORMAT = re.compile(FORMAT)
 
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _QUOTED_PRINTABLE = re.compile(r"=[89A-F][0-9A-F]|=3D|=20|=\r?\n")
 _BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
@@ -72,6 +72,10 @@ def clean_text(text: str) -> str:
     letters and punctuation. Removed: tags, terminal colours, control characters, Markdown, quote markers, URLs, handles
     such as @anna, emoji, quotation marks around the text; time stamps, names, log levels and line numbers before it;
     greetings and sign-offs in the nine languages of the built-in model.
+
+    Example:
+        >>> clean_text("**See you** at 9, https://example.org 😀")
+        'See you at 9,'
     """
     # Here, not above: most programs clean nothing, and the patterns of these modules take 50 ms to compile.
     from xsent.greetings import strip_greetings
@@ -105,7 +109,7 @@ def _repaired(text: str) -> str:
     """Undo quoted-printable, mojibake and terminal escapes."""
     from xsent.mojibake import mend
 
-    text = _ANSI.sub("", text)
+    text = ANSI.sub("", text)
     if _QUOTED_PRINTABLE.search(text) and text.isascii():
         encoded = quopri.decodestring(text.encode())
         try:

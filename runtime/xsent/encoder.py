@@ -96,6 +96,11 @@ class SentenceEncoder:
         BackendError: The backend does not exist or does not support that depth.
         MissingExtraError: The backend's package is not installed.
         ValueError: `threads` is less than 1.
+
+    Example:
+        >>> encoder = SentenceEncoder(layers=2)
+        >>> encoder.encode(["Where is the station?", "Où est la gare ?"]).shape
+        (2, 384)
     """
 
     def __init__(
@@ -215,6 +220,10 @@ class SentenceEncoder:
         Raises:
             TypeError: A sentence is not a str.
             ValueError: An argument is invalid, or a sentence is too long and `on_long` is "error".
+
+        Example:
+            >>> encoder.encode("Il neige.", truncate_dim=128, precision="int8").shape
+            (128,)
         """
         if convert_to_tensor or not convert_to_numpy:
             raise ValueError("vectors are NumPy arrays; torch.from_numpy turns them into a tensor without copying")
@@ -254,7 +263,7 @@ class SentenceEncoder:
         It reads ahead: a few dozen sentences at first, later up to a thousand per thread, but a sentence
         waits for others for at most half a second.
 
-        `start` is the number of sentences encoded earlier; errors count them, too.
+        `start` is the number of sentences encoded earlier; errors count them, too. Raises what `encode` raises.
         """
         if isinstance(sentences, str | bytes):
             one = type(sentences).__name__
@@ -277,7 +286,11 @@ class SentenceEncoder:
     ) -> Iterator[tuple[Item, Vectors]]:
         """Yield every item with the vector [D] of its sentence, `text(item)` or the item itself; see `encode_iter`.
 
-        Iterate to the end: warnings about long and unknown sentences come only then.
+        Iterate to the end: warnings about long and unknown sentences come only then. Raises what `encode` raises.
+
+        Example:
+            >>> [(row, vector.shape) for row, vector in encoder.encode_items([(7, "Hello.")], lambda row: row[1])]
+            [((7, 'Hello.'), (384,))]
         """
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
         todo = tasks(items, text, whole_number("start", start, 0), threads=self.threads)

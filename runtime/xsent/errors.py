@@ -74,5 +74,5 @@ def find_extra(extra: str, *packages: str) -> None:
 
 
 def install_advice(extra: str, options: str = "") -> str:
-    """How to install an extra, perhaps with more options of pip. The name xsent is not on PyPI yet."""
-    return f'run pip install {options}".[{extra}]" in your clone of xsent'
+    """How to add an extra to the installed xsent, from a clone or from PyPI, perhaps with more options of pip."""
+    return f'run pip install {options}"xsent[{extra}]"'

@@ -10,5 +10,10 @@ def split_depth(fingerprint: str) -> tuple[str, str]:
 
 
 def same_space(a: str, b: str) -> bool:
-    """Whether vectors of two fingerprints can be compared: their depths may differ."""
+    """Whether vectors of two fingerprints can be compared: their depths may differ.
+
+    Example:
+        >>> same_space(encoder.fingerprint, SentenceEncoder(layers=2).fingerprint)
+        True
+    """
     return split_depth(a)[0] == split_depth(b)[0]

@@ -91,9 +91,10 @@ _JAPANESE_REGARDS = (
 _DEVICE = (
     "(?:sent|gesendet|envoyé|enviad[oa]|inviat[oa]|verzonden|verstuurd|отправлено) "
     "(?:from|with|via|von|vom|aus|mit|de(?:puis)?|desde|d[aoe]l?|a partir d[eo]|vanaf|met|с|из)|"
-    "get outlook for|von meinem|diese nachricht wurde von"
+    "(?:get|obtenir|télécharger|obtener|descargar|ottieni|scarica|(?:obter|baixar|transferir) o|download|"
+    "holen sie sich|получить|скачать) outlook (?:for|für|pour|para|per|voor|для)|von meinem|diese nachricht wurde von"
 )
-_SENT = rf"(?:{_DEVICE})(?: \S{{1,30}}){{1,8}}|(?:iPhone|iPad|Android)から送信"
+_SENT = rf"(?:{_DEVICE})(?: \S{{1,30}}){{1,8}}|(?:iPhone|iPad|Android)から送信|iOS 用 Outlook を入手"
 _MY = "my|meinem|mon|mi|meu|mio|mijn|моего"
 _DEVICES = (
     r"iPhone|iPad|Android|Samsung|Galaxy|Huawei|Xiaomi|Pixel|BlackBerry|Windows|Outlook|Gmail|Yahoo|Proton\w*|Thunderbird|GMX|"

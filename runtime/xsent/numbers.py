@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Literal, NamedTuple
 
-Kind = Literal["iban", "date", "time", "phone", "amount", "decimal", "plain"]
+Kind = Literal["iban", "date", "time", "phone", "amount", "decimal", "plain", "fraction", "code"]
 Forms = tuple[str, ...]  # normal forms of one number; two numbers are equal if they share one
 
 DECIMAL = "\u066b"  # the point of a normal form; unlike ".", it separates no words in an index

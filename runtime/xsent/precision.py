@@ -36,6 +36,10 @@ def to_int8(vector: NDArray[np.float32]) -> NDArray[np.int8]:
     """A unit vector [D] in steps of 1 / (32 sqrt(D)), clipped at 127 steps.
 
     The step depends only on D, so that vectors of different files can be compared: <a, b> is about 1024 D cos(a, b).
+
+    Example:
+        >>> to_int8(encoder.encode("Il neige.")).dtype
+        dtype('int8')
     """
     factor = np.float32(_INT8_FACTOR * math.sqrt(len(vector)))
     steps: NDArray[np.float32] = np.clip(np.rint(vector * factor), -127, 127)
@@ -43,7 +47,12 @@ def to_int8(vector: NDArray[np.float32]) -> NDArray[np.int8]:
 
 
 def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
-    """Pack signs into bytes [..., D / 8], 1 for a number above zero, highest bit first ("ubinary" elsewhere)."""
+    """Pack signs into bytes [..., D / 8], 1 for a number above zero, highest bit first ("ubinary" elsewhere).
+
+    Example:
+        >>> pack_signs([1, -1, -1, 1, 1, -1, -1, -1]).tolist()
+        [152]
+    """
     array = np.asarray(vectors)
     if array.shape[-1] % 8:
         raise ValueError(f"{array.shape[-1]} dimensions cannot be packed into bytes; expected a multiple of 8")
@@ -51,14 +60,24 @@ def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
 
 
 def unpack_signs(packed: ArrayLike) -> NDArray[np.float32]:
-    """Unpack signs [..., D / 8] to numbers [..., D]: 1 or -1, and 0 for the zero vector."""
+    """Unpack signs [..., D / 8] to numbers [..., D]: 1 or -1, and 0 for the zero vector.
+
+    Example:
+        >>> unpack_signs([152]).tolist()
+        [1.0, -1.0, -1.0, 1.0, 1.0, -1.0, -1.0, -1.0]
+    """
     bits = np.unpackbits(np.asarray(packed, np.uint8), axis=-1)
     signs = bits.astype(np.float32) * 2 - 1
     return np.where(bits.any(axis=-1, keepdims=True), signs, np.float32(0))
 
 
 def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
-    """Numbers of differing bits [n, m] between vectors `a` [n, D / 8] and `b` [m, D / 8]; either may be one vector."""
+    """Numbers of differing bits [n, m] between vectors `a` [n, D / 8] and `b` [m, D / 8]; either may be one vector.
+
+    Example:
+        >>> hamming_distances(pack_signs([[1] * 8]), pack_signs([[-1] * 8, [1] * 7 + [-1]])).tolist()
+        [[8, 1]]
+    """
     arrays = [np.atleast_2d(np.asarray(array)) for array in (a, b)]
     for array in arrays:
         if array.dtype != np.uint8 or array.ndim != 2:

@@ -40,6 +40,10 @@ def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
 
     Returns:
         Cosines [n, m] between -1 and 1; 0 for a zero vector.
+
+    Example:
+        >>> cosine_similarity([[1, 0], [0, 2]], [[3, 0]]).tolist()
+        [[1.0], [0.0]]
     """
     left, right = unit_rows(a), unit_rows(b)
     check_same_dim(left.shape[1], right.shape[1])
@@ -74,6 +78,11 @@ def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int
 
     Returns:
         Indices [q, min(k, c)] and cosines of the same shape, best first; ties keep the lower index.
+
+    Example:
+        >>> rows, cosines = nearest(encoder.encode(["Wann treffen wir uns?"]), encoder.encode(NOTES), k=1)
+        >>> NOTES[rows[0, 0]]
+        'The meeting is on Friday.'
     """
     block = whole_number("block", block)
     rows = NormalizedBlocks(candidates)

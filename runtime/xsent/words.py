@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Literal
 
 from xsent.clean import remove_format, without_markup
+from xsent.fractions import find_fractions
 from xsent.numbers import Number, find_numbers
 
 _SHORTEST, _ENDING = 4, 3  # fewest letters of a beginning, most letters of an ending
@@ -43,16 +44,19 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
 
     A key has no case, accents or compatibility forms, and ss for ß. A word with an umlaut has two keys: "Müller" is
     found as "muller" and as "mueller", but "neue" is not "neü". Katakana have the keys of hiragana: "りんご" finds
-    "リンゴ". Dates, times, phone numbers, IBANs and large amounts have the keys of their normal forms
-    (`xsent.numbers`): "48,210" is found as "48210".
+    "リンゴ". Dates, times, phone numbers, IBANs, large amounts and fractions have the keys of their normal forms
+    (`xsent.numbers`): "48,210" is found as "48210", and "half a cup" as "½ cup". "XK-42" is also found as "XK42".
     """
     plain = folded(text)
     return _keys(plain, _whole(plain))
 
 
 def _whole(plain: str) -> list[Number]:
-    """The numbers of a folded text that are one word each."""
-    return [number for number in find_numbers(plain) if number.kind in _WHOLE]
+    """The numbers of a folded text that are one word each, and its fractions and codes beside them."""
+    whole = [number for number in find_numbers(plain) if number.kind in _WHOLE]
+    taken = {place for number in whole for place in range(number.start, number.end)}
+    more = [number for number in find_fractions(plain) if taken.isdisjoint(range(number.start, number.end))]
+    return sorted([*whole, *more], key=lambda number: number.start) if more else whole
 
 
 def _keys(plain: str, numbers: Iterable[Number]) -> Iterator[tuple[str, ...]]:
@@ -100,7 +104,7 @@ def joined_keys(text: str) -> str:
     written = [*chain.from_iterable(_written_keys(plain, 0, len(plain)))]
     if numbers := _whole(plain):
         known = {*written}
-        written += (key for key in chain.from_iterable(_keys(plain, numbers)) if key not in known)
+        written += dict.fromkeys(key for key in chain.from_iterable(_keys(plain, numbers)) if key not in known)
     return " ".join(written)
 
 

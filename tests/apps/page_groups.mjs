@@ -5,7 +5,7 @@ const [folder, model, words] = process.argv.slice(2);
 const { groupsOf, namesOf, withoutBackground } = await import(`${folder}/groups.js`);
 const { Languages } = await import(`${folder}/languages.js`);
 const { cosinesOf } = await import(`${folder}/layout.js`);
-const { Tokenizer } = await import(`${folder}/tokenizer.js`);
+const { Tokenizer } = await import(`${folder}/xsent/tokenizer.js`);
 
 const { texts, vectors } = JSON.parse(readFileSync(0, "utf8"));
 const languages = new Languages(JSON.parse(readFileSync(words, "utf8")));

@@ -1,9 +1,9 @@
-// What the page's tokenizer makes of texts: node page_tokenizer.mjs tokenizer.js sentencepiece.model < texts.json
+// What the page's tokenizer makes of texts: node page_tokenizer.mjs FOLDER sentencepiece.model < texts.json
 import { readFileSync } from "node:fs";
 
-const [source, model] = process.argv.slice(2);
-const { Tokenizer } = await import(source);
-const { hasWords, joinedKeys, sharesOf, wordKeys } = await import(source.replace("tokenizer.js", "words.js"));
+const [folder, model] = process.argv.slice(2);
+const { Tokenizer } = await import(`${folder}/tokenizer.js`);
+const { hasWords, joinedKeys, sharesOf, wordKeys } = await import(`${folder}/words.js`);
 try {
   const tokenizer = new Tokenizer(new Uint8Array(readFileSync(model)));
   const texts = JSON.parse(readFileSync(0, "utf8"));

@@ -378,10 +378,37 @@ def test_a_page_that_a_browser_saved_as_a_mail_is_read(tmp_path: Path) -> None:
     assert texts(tmp_path, saved, "a.html") == ["The pump is loud."]
 
 
+TOP = "In the shed.\n\n{}\n\n Where are the keys?\n"
+ANNOUNCED = [
+    "Em terça-feira, 12 de março de 2024, 09:14:03 WET, Teresa Lobo <t@a.example> escreveu:",
+    "    On Tuesday, March 12, 2024, 09:14:03 AM,\n Anna <anna@a.example> wrote:  ",
+]
+TEAMS = "\n".join(
+    ["_" * 80, "Microsoft Teams-vergadering", "Klik hier<https://teams.microsoft.com/l/meetup-join/19>", "_" * 80]
+)
+FOOTERS = [
+    "—\nReply to this email directly or view it on GitHub.\nYou are receiving this because you were mentioned.",
+    "Newsletter abmelden",
+    "Vous recevez cet e-mail parce que vous êtes inscrit.\nSe désabonner",
+    TEAMS,
+    f"{TEAMS}\nBis morgen.",
+]
+
+
+def test_a_mail_below_its_announcement_and_footers_are_left_out(tmp_path: Path) -> None:
+    for below in [*map(TOP.format, ANNOUNCED), *(f"In the shed.\n\n{footer}\n" for footer in FOOTERS)]:
+        found = " ".join(texts(tmp_path, f"From: b\nTo: a\nSubject: Re: Keys\n\n{below}", "a.eml"))
+        assert found.removesuffix(" —").removesuffix(" Bis morgen.") == "In the shed.", below
+    for kept in ("On Monday Anna wrote:\n\nWhere?", "Abmelden bitte bis Freitag.", "You are receiving guests."):
+        found = " ".join(texts(tmp_path, f"From: b\nTo: a\nSubject: Keys\n\nHello.\n\n{kept}\n", "a.eml"))
+        assert found == f"Hello. {kept.rpartition(chr(10))[2]}"
+
+
 SENT_FROM = [
     *("Sent from my iPhone", "Sent from my toaster", "Sent with Proton Mail secure email.", "Get Outlook for Android"),
     *("Gesendet von meinem Handy", "Von meinem iPhone gesendet", "Gesendet mit der GMX Mail App"),
     "Diese Nachricht wurde von meinem Android-Mobiltelefon mit GMX Mail gesendet.",
+    *("Get Outlook for Android", "Obtenir Outlook pour iOS", "Obter o Outlook para iOS"),
     *("Envoyé de mon iPhone", "Envoyé depuis mon téléphone portable", "Enviado desde mi iPhone"),
     *("Enviado do meu iPhone", "Enviado a partir do meu telemóvel"),
     *("Inviato da iPhone", "Inviato dal mio telefono", "Verzonden vanaf mijn iPhone"),

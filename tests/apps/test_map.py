@@ -29,7 +29,7 @@ def without_open_tsne(monkeypatch: pytest.MonkeyPatch) -> None:
 def made() -> TextMap:
     vectors = np.repeat(np.eye(2, 8), [7, 6], axis=0) + 0.1 * np.random.default_rng(0).normal(size=(13, 8))
     vectors[12] = 0
-    with pytest.warns(UserWarning, match=r"principal components.*pip install .\.\[map\]."):
+    with pytest.warns(UserWarning, match=r"principal components.*pip install .xsent\[map\]."):
         return map_texts(TEXTS, vectors, by={"language": LANGUAGES}, title="My <texts>")
 
 

@@ -152,7 +152,7 @@ def test_a_missing_splitter_is_named_once(run: Runner, folder: Path) -> None:
     for number in range(3):
         (folder / f"long{number}.txt").write_text("The train is at nine. " * 40)
     with mock.patch.dict(sys.modules, {"sentencex": None}):
-        assert_refused(run("notes", folder), r"sentencex is not installed; run pip install .\.\[apps\].")
+        assert_refused(run("notes", folder), r"sentencex is not installed; run pip install .xsent\[apps\].")
     assert not (folder / INDEX).exists()
     assert run("notes", folder)[0] == 0
 

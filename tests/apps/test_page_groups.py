@@ -27,8 +27,7 @@ def test_groups_of_tickets_are_those_of_python(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     texts = [row["text"] for row in rows] + ["請求書が間違っています。", "Я не получил счёт.", "?!"]
     vectors = SentenceEncoder(threads=1).encode(texts)
-    for script in STATIC.glob("*.js"):
-        shutil.copy(script, tmp_path)
+    shutil.copytree(STATIC, tmp_path, ignore=shutil.ignore_patterns("vendor"), dirs_exist_ok=True)
     (tmp_path / "package.json").write_text('{"type": "module"}')  # so that Node takes them as a browser does
     model = builtin_path() / "sentencepiece.model"
     command = ["node", str(CLIENT), str(tmp_path), str(model), str(xsent.languages.FUNCTION_WORDS)]

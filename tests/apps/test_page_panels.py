@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import address, browser, expect, needs_chromium, open_page, quiet_page
+from browsing import AXE, address, browser, expect, needs_chromium, open_page, quiet_page, violations
 from texts import NOTES
 
 from xsent import LinearClassifier
@@ -20,7 +19,6 @@ from xsent_apps.web.site import Site
 pytestmark = [pytest.mark.slow, needs_chromium]
 __all__ = ["address", "browser"]
 
-AXE = Path(os.environ.get("XSENT_NODE_MODULES", "node_modules"), "axe-core", "axe.min.js")
 HEAD = """async ({ labels, vectors }) => {
     const { answer, headOf } = await import("/head.js");
     const rows = (list) => list.map((row) => Float32Array.from(row));
@@ -175,9 +173,7 @@ def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noq
             page.evaluate("for (const one of document.querySelectorAll('#labels details')) one.open = true")
         assert page.evaluate(COVERED) == []
         if AXE.is_file():
-            page.evaluate(AXE.read_text(encoding="utf-8"))
-            found = page.evaluate("axe.run()")
-            assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == []
+            assert violations(page) == []
     page.emulate_media(color_scheme="light")
     if not AXE.is_file():
         pytest.skip("contrast and names need axe-core: npm install --no-save axe-core")

@@ -77,6 +77,33 @@ def test_lines_of_japanese_that_are_cut_at_a_margin_are_one(tmp_path: Path) -> N
         assert [" ".join(found for found, _ in shown(tmp_path, name, content))] == [text]
 
 
+def test_a_drawn_line_separates_and_underlines_only_what_fits(tmp_path: Path) -> None:
+    highlights = "Travels (Moe)\n\nThe fishermen dry cod for months.\n==========\nGardens (Ray)\n\nPrune in March.\n"
+    assert shown(tmp_path, "a.txt", highlights) == [
+        ("Travels (Moe) The fishermen dry cod for months.", ""),
+        ("Gardens (Ray) Prune in March.", ""),
+    ]
+    assert shown(tmp_path, "a.txt", "A whole evening\n========\nIt rained.\n") == [("It rained.", "A whole evening")]
+
+
+def test_separators_of_lines_end_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("House\u2028\u2028Roof:\u2028• call Ann\u2029Well\n", encoding="utf-8")
+    assert [passage[:2] for passage in read_passages(tmp_path / "a.txt")] == [(1, "House"), (1, "• call Ann Well")]
+
+
+def test_letters_of_a_terminal_are_read_once(tmp_path: Path) -> None:
+    page = "N\bNA\bAM\bME\bE\n\n_\bc_\bp  copies \x1b[31ma file\x1b[0m.\n"
+    assert shown(tmp_path, "a.txt", page) == [("NAME cp  copies a file.", "")]
+
+
+def test_buttons_and_links_to_share_are_left_out(tmp_path: Path) -> None:
+    page = """<p>Compost needs air.</p><p><a class="btn btn-primary" href=/s>Subscribe now</a></p>
+<div class="sharedaddy sd-sharing-enabled"><h3>Share this:</h3><ul><li><a class="sd-button">Print</a></ul></div>
+<div id="jp-relatedposts"><h3>Related</h3></div><p><a href=/b class=buttonwood-trees>Buttonwood</a> is hard.</p>"""
+    assert shown(tmp_path, "a.html", page) == [("Compost needs air. Buttonwood is hard.", "")]
+    assert shown(tmp_path, "a.html", "<h2>II<br/>The fog</h2><p>It came.</p>") == [("It came.", "II The fog")]
+
+
 @pytest.mark.parametrize("kind", CHATS)
 def test_every_message_of_a_chat_is_a_sentence(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("sentencex")

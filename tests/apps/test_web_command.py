@@ -45,12 +45,15 @@ def ask(server: HTTPConnection, path: str, method: str = "GET", **headers: str) 
 
 def test_the_page_reads_the_bundles_that_the_runtime_reads() -> None:
     formats = [*EARLIER_VERSIONS, FORMAT_VERSION]
-    assert f"const FORMATS = {formats};" in (STATIC / "encoder.js").read_text()
+    assert f"const FORMATS = {formats};" in (STATIC / "xsent/encoder.js").read_text()
 
 
 def test_every_listed_file_is_served_with_its_type(server: HTTPConnection) -> None:
     listed = json.loads(ask(server, "/files.json")[1])["files"]
-    assert {"index.html", "sw.js", "worker.js", "vendor/onnxruntime.wasm.gz", "model/embeddings.bin"} <= set(listed)
+    assert not {"xsent/package.json", "xsent/README.md", "xsent/index.d.ts"} & set(listed)  # only of the npm package
+    assert {"index.html", "sw.js", "worker.js", "xsent/vendor/onnxruntime.wasm.gz", "model/embeddings.bin"} <= set(
+        listed
+    )
     for name, file in listed.items():
         response, content = ask(server, f"/{name}")
         assert (response.status, hashlib.sha256(content).hexdigest()) == (200, file["sha256"])
@@ -170,7 +173,7 @@ def test_ctrl_c_ends_it_without_complaint(mini_bundle: Path) -> None:
 def test_the_vendored_runtime_is_what_its_script_fetches() -> None:
     script = (ROOT / "tools" / "onnxruntime_web.sh").read_text(encoding="utf-8")
     sums = {name: digest for digest, name in re.findall(r"^(\w{64})  (\S+)$", script, re.MULTILINE)}
-    vendor = STATIC / "vendor"
+    vendor = STATIC / "xsent/vendor"
     own = (vendor / "onnxruntime.js").read_bytes()
     files = {
         "ort.wasm.bundle.min.mjs": own,

@@ -57,4 +57,5 @@ def others() -> list[Measurement]:
     for precision, size in (("float32", 1536), ("int8", 384)):
         figures = {"xx_en": 94.1, "en_xx": 94.2, "vector_size": size}
         found.append(Measurement("stored", {"dimensions": 384, "precision": precision}, figures))
+    found += [Measurement("kept", {"layers": n}, {"kept_bundle": 97.0, "kept_bundle_worst": 96.0}) for n in LAYERS]
     return found

@@ -120,6 +120,15 @@ def test_two_models_have_rows_and_lines_of_their_own() -> None:
     assert alone is not None and len(alone.figure.axes[0].get_lines()) == 3 * 2 + 3
 
 
+def test_a_title_says_who_is_ahead() -> None:
+    theirs = {"system": "rival", "layers": "–", "model": "a rival, 8 bits"}
+    compared = made_up_results().compared()
+    for score, finding in ((99.0, "a rival is ahead by 6.0 points"), (92.0, "xsent is ahead by 1.0 points")):
+        rival = Measurement("systems", theirs, {"ms_32_words": 1.0, "xx_en": score})
+        plot = plots.quality_by_time([*(m for m in compared if m.axes["system"] == "xsent"), rival])
+        assert plot is not None and plot.figure.axes[0].get_title() == f"Finding translations:\n{finding}"
+
+
 def test_tables_of_pages_are_of_our_model_only() -> None:
     results = made_up_results()
     grid = [m for m in results.measurements if m.group in {"latency", "process", "size"}]
@@ -137,7 +146,11 @@ TABLES = {
         "| a model | 92.5 | 75.0 | 70.0 | 60.0 | 9.00 | 20.0 |",
     ],
     # 93 + 1, 93 - 1
-    "languages": ["|  | fr | de |", "| found, to English | 94.0 | 92.0 |", "| topics (English: 85.0) | 81.0 | 79.0 |"],
+    "languages": [
+        "| measure | fr | de |",
+        "| found, to English | 94.0 | 92.0 |",
+        "| topics (English: 85.0) | 81.0 | 79.0 |",
+    ],
     "layers": ["| 2 | 91.0 | 91.5 | 80.0 | 70.0 | 60.0 | 0.690 | 1,449 | 142 | 75.0 | 30.0 |", "| 6 | 93.0 | – |"],
     "vectors": ["| 384 | 1,536: 94.1 / 94.2 | 384: 94.1 / 94.2 |"],
     "backends": ["| `onnx` | 1.97 | 146 | 79.0 |"],

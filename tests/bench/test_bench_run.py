@@ -88,6 +88,16 @@ def test_stored_vectors_find_what_the_encoder_finds(
         assert m.figures["xx_en"] == wanted["xx_en"] and m.figures["en_xx"] == wanted["en_xx"]
 
 
+def test_what_8_bits_keep_is_measured_at_each_depth(deep_bundle: Path, tmp_path: Path) -> None:
+    folder = write_toy_tests(tmp_path) / "passages"
+    found = list(quality.measure_kept(deep_bundle, folder, ["en", "fr", "xx"]))
+    assert [m.axes["layers"] for m in found] == [*reversed(SentenceEncoder(deep_bundle).bundle.depths)]
+    for m in found:
+        assert 90 < m.figures["kept_int8_worst"] <= m.figures["kept_int8"] <= 100
+        assert m.figures["kept_binary"] < m.figures["kept_int8"] and m.figures["kept_bundle"] > 80
+    assert not list(quality.measure_kept(deep_bundle, folder, ["xx"]))
+
+
 def replace_turns(monkeypatch: pytest.MonkeyPatch, outcomes: list[object]) -> list[Task]:
     """Replace the processes by these outcomes; returns the tasks that they get."""
     tasks: list[Task] = []
@@ -229,9 +239,10 @@ def test_a_run_leaves_a_report_however_it_ends(tmp_path: Path) -> None:
 def test_the_steps_are_those_of_the_options(tmp_path: Path) -> None:
     everything = steps_of_run(Results(""), tmp_path, False, [], None, True)
     assert [name for name, _ in everything] == ["grid", "systems"]
-    (tmp_path / "tatoeba").mkdir()
+    for name in ("tatoeba", "passages"):
+        (tmp_path / name).mkdir()
     quick = steps_of_run(Results(""), tmp_path, True, [], tmp_path, False)
-    assert [name for name, _ in quick] == ["grid", "stored", "systems"]
+    assert [name for name, _ in quick] == ["grid", "stored", "kept", "systems"]
 
 
 def test_the_command_measures_and_prints_the_path_of_the_report(

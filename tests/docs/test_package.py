@@ -1,5 +1,6 @@
 """The contents of the sdist and the wheel; every file and dependency has its licence listed."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,9 +10,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
-from pages import ROOT, table
+from pages import PAGES, ROOT, table
 
 LICENCES = "docs/reference/licences.md"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def build(source: Path, *kinds: str) -> Path:
@@ -60,13 +62,27 @@ def test_every_file_of_the_wheel_has_its_licence(source: Path) -> None:
     expression = re.search(r"^License-Expression: (.+)$", metadata, re.MULTILINE)
     assert expression is not None and f"`{expression[1]}`" in (ROOT / LICENCES).read_text(encoding="utf-8")
     licences = {name.partition("/licenses/")[2] for name in names} - {""}
-    vendor = "apps/xsent_apps/web/static/vendor"
+    vendor = "apps/xsent_apps/web/static/xsent/vendor"
     assert licences == {"LICENSE", LICENCES, f"{vendor}/LICENSE.txt", f"{vendor}/ThirdPartyNotices.txt"}
 
 
+def test_all_files_have_the_same_version() -> None:
+    version = PROJECT["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    [latest, *_] = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    manifest = json.loads((ROOT / "apps/xsent_apps/web/static/xsent/package.json").read_text(encoding="utf-8"))
+    assert (latest, manifest["version"], manifest["license"]) == (version, version, PROJECT["license"])
+
+
+def test_pages_name_extras_that_exist() -> None:
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
+    lists = re.findall(r"""["'](?:xsent|\.)\[([\w,-]+)\]["']""", text)
+    named = {name for extras in lists for name in extras.split(",")}
+    assert {"apps", "map"} <= named <= PROJECT["optional-dependencies"].keys()
+
+
 def test_every_dependency_has_its_licence() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = {"xsent": project["dependencies"], **project["optional-dependencies"]}
+    asked = {"xsent": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
     named: dict[str, set[str]] = {}
     extra = ""
     for by, packages, _ in table(LICENCES, "## What is installed with it"):

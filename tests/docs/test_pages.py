@@ -242,24 +242,3 @@ def test_the_function_for_spark_gives_the_vectors_of_the_local_path() -> None:
     assert found.select(["id", "text"]).to_pylist() == batch.to_pylist()
     expected = xsent.SentenceEncoder().encode([text or "" for text in texts])
     assert np.array_equal(np.array(found["vector"].to_pylist(), np.float32), expected)
-
-
-@pytest.mark.slow
-def test_the_site_has_every_page_and_name_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
-    """It builds without a warning: links and anchors exist."""
-    pytest.importorskip("myst_parser", reason="the site needs the extra docs")
-    options = ["--fail-on-warning", "--keep-going", "--quiet", "-c", "docs", "-d", str(tmp_path / "doctrees")]
-    command = [sys.executable, "-m", "sphinx", *options, ".", str(tmp_path / "html")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    made = {page.relative_to(tmp_path / "html"): page.read_text() for page in (tmp_path / "html").rglob("*.html")}
-    assert {Path(page).with_suffix(".html") for page in PAGES} <= made.keys()
-    for page, text in made.items():
-        for target in re.findall(r'http-equiv="refresh" content="0; url=(.+?)"', text):  # an old address
-            assert page.parent / target in made, page
-        assert not re.search(r'<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//', text)
-    reference = made[Path("docs/reference/python.html")]
-    assert [name for name in xsent.__all__ if f'id="xsent.{name}"' not in reference] == ["__version__"]
-    for module in {*(ROOT / "apps" / "xsent_apps").glob("*.py")} - {ROOT / "apps/xsent_apps/mcp.py"}:  # a program
-        for name in re.findall(r"^class ([A-Z]\w+)", module.read_text(encoding="utf-8"), re.MULTILINE):
-            assert f'id="xsent_apps.{module.stem}.{name}"' in reference

@@ -1,16 +1,21 @@
-"""The picture of how it works is up to date, and can be read by people with weak eyes."""
+"""The drawn pictures are up to date, and can be read by people with weak eyes."""
 
 import re
+from types import ModuleType
 
+import demo
+import how_it_works
+import method_picture
 import pytest
-from how_it_works import PALETTES, PICTURE, draw
+from how_it_works import PALETTES
 
 DECIMALS = re.compile(r"\d\.\d+")  # cosines differ a little between CPUs
 
 
-def test_the_picture_is_up_to_date() -> None:
-    drawn = PICTURE.read_text(encoding="utf-8")
-    assert DECIMALS.sub("0.0", drawn) == DECIMALS.sub("0.0", draw()), "run python tools/how_it_works.py"
+@pytest.mark.parametrize("tool", [demo, how_it_works, method_picture], ids=lambda tool: tool.__name__)
+def test_the_picture_is_up_to_date(tool: ModuleType) -> None:
+    drawn = tool.PICTURE.read_text(encoding="utf-8")
+    assert DECIMALS.sub("0.0", drawn) == DECIMALS.sub("0.0", tool.draw()), f"run python tools/{tool.__name__}.py"
 
 
 def luminance(colour: str) -> float:

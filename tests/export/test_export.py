@@ -16,12 +16,13 @@ from commands import assert_refused, file_names
 from safetensors import SafetensorError
 from trainings import export_command
 
-from xsent.cli.terminal import format_table
+from xsent.cli.terminal import format_table, markdown_table
 from xsent.encoder import SentenceEncoder
 from xsent.evaluation import PROTOCOLS, as_stored
 from xsent.verification import verify
 from xsent_export.batch_graph import BatchGraph
 from xsent_export.export import export
+from xsent_export.kept import kept_by_depth, kept_rows
 from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent_train.model import Encoder
@@ -68,6 +69,11 @@ def test_the_card_has_the_scores_of_tests_that_can_be_read(
     for task, folder in (("tatoeba", "tatoeba"), ("xsr", "xsr"), ("sts", "stsb")):
         assert f"`xsent evaluate {task} DATA/eval/{folder}`" in card
         assert format_table(PROTOCOLS[task](encoder, tests / folder).rows()) in card
+    kept = kept_rows(kept_by_depth(out, checkpoint, tests / "passages", ["en", "fr", "de"]))
+    assert (
+        len(kept) == len(encoder.bundle.depths)
+        and markdown_table([*kept[0]], [[*map(str, row.values())] for row in kept]) in card
+    )
     assert "Started from the weights of older. Stages:\n\n1. t: " in card
     assert "--columns category,text --train en`" in card and "mean of others" in card
     cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in (16, 32)}
@@ -75,8 +81,14 @@ def test_the_card_has_the_scores_of_tests_that_can_be_read(
     assert "--truncate-dim DIMENSIONS`" in card and format_table(means) in card
     (tests / "sib200" / "en" / "train.tsv").unlink()
     (tests / "xsr" / "en-fr.tsv").write_text("C\n")
+    (tests / "passages" / "fr.passages.tsv").write_text("C\n")
     card = card_of(export(checkpoint, tmp_path / "less", ExportOptions(tests=tests)).path)
-    assert "xsent evaluate sts" in card and "evaluate xsr" not in card and "classify" not in card
+    assert (
+        "xsent evaluate sts" in card
+        and "evaluate xsr" not in card
+        and "classify" not in card
+        and "Results kept" not in card
+    )
     assert "no en/train.tsv to train a head on" in caplog.text and "en-fr.tsv" in caplog.text
 
 

@@ -154,7 +154,7 @@ def test_a_missing_extra_is_named_before_the_model_is_loaded(
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr("xsent.encoder.SentenceEncoder.__init__", None)  # a call would be a TypeError
     write_files(tmp_path, {"a.txt": LINES, "b.txt": LINES, "folder/a.md": LINES, "t.parquet": "PAR1"})
-    message = f'Error: {package} is not installed; run pip install ".[{extra}]" in your clone of xsent\n'
+    message = f'Error: {package} is not installed; run pip install "xsent[{extra}]"\n'
     assert run(*command.split()) == (1, "", message)
 
 

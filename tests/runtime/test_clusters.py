@@ -179,4 +179,4 @@ def test_lines_with_a_number_of_clusters(run: Runner, tmp_path: Path, monkeypatc
     write_lines(file, TEXTS)
     for module, options in (("scipy.cluster.hierarchy", []), ("sklearn.cluster", ["--number", 2])):
         monkeypatch.setitem(sys.modules, module, None)
-        assert_refused(run("cluster", file, *options), 'pip install ".[cluster]"')
+        assert_refused(run("cluster", file, *options), 'pip install "xsent[cluster]"')

@@ -161,14 +161,13 @@ def test_what_is_missing_is_named(
 
     raises(DataError, "no sentences to calibrate int8 on; add some in en, fr, de", write, "int8")
     monkeypatch.setitem(sys.modules, "nncf", None)
-    raises(
-        MissingExtraError, r"nncf is not installed; run pip install .\.\[openvino-export\].", write, "int8", SENTENCES
-    )
+    advice = r"nncf is not installed; run pip install .xsent\[openvino-export\]."
+    raises(MissingExtraError, advice, write, "int8", SENTENCES)
     with monkeypatch.context() as context:
         context.setattr("xsent_export.openvino.open_core", object)  # of another version
         raises(
             MissingExtraError,
-            r"cannot write this encoder .*; run pip install -U .\.\[openvino-export\].",
+            r"cannot write this encoder .*; run pip install -U .xsent\[openvino-export\].",
             write,
             "float32",
         )
@@ -178,4 +177,4 @@ def test_what_is_missing_is_named(
         write("float32")
     assert caught.value.filename == str(tmp_path / "model.xml")
     monkeypatch.setitem(sys.modules, "openvino", None)
-    raises(MissingExtraError, r"pip install .\.\[openvino\].", SentenceEncoder, openvino_bundle, backend="openvino")
+    raises(MissingExtraError, r"pip install .xsent\[openvino\].", SentenceEncoder, openvino_bundle, backend="openvino")

@@ -200,6 +200,9 @@ SAME_NUMBER = [
     ("ho dormito mezz'ora", "30 Minuten"),
     ("ciento cincuenta mil", "centocinquantamila"),
     ("twenty years old", "двадцать лет"),
+    ("Volume II, 1998", "Band 2, 1998"),
+    ("Chapter I", "Kapitel 1"),
+    ("XX век", "the 20th century"),
 ]
 OTHER_NUMBER = [
     ("The temperature is -5 degrees.", "The temperature is 5 degrees."),
@@ -241,9 +244,19 @@ OTHER_NUMBER = [
     ("3 Prozent", "3 Promille"),
     ("40 litres", "40 gallons"),
     ("twice a day", "three times a day"),
+    ("Volume II, third edition", "Volume 3, 3rd edition"),
+    ("Louis XIV", "Louis XVI"),
+    ("Three rooms and two baths.", "2 rooms and 3 baths."),
+    ("Finished in 2 h 5 min.", "Finished in 5 h 2 min."),
+    ("wind at 30 km/h", "wind at 30 mph"),
     ("zweimal täglich", "dreimal täglich"),
 ]
 OPPOSITES = [
+    ("Lost: a left glove.", "Found: a left glove."),
+    ("Verloren: ein Handschuh.", "Найдена перчатка."),
+    ("The service started.", "Der Dienst wurde angehalten."),
+    ("Wind from the north-west.", "Wind from the north-east."),
+    ("Wind aus Nordwest.", "Ветер с юго-запада."),
     ("Encienda la calefacción antes de salir.", "Apague la calefacción antes de salir."),
     ("Accendi la luce.", "Spegni la luce."),
     ("The door is locked.", "The door is unlocked."),

@@ -61,13 +61,17 @@ def test_every_kind_of_table_gives_the_same_rows(tmp_path: Path, name: str) -> N
     assert list(read_pairs(str(file), "text,id", None, "two")) == [[text, id] for id, text in ROWS]
 
 
-def test_a_table_in_cp1252_is_read_with_a_warning(tmp_path: Path) -> None:
+def test_a_table_in_an_old_encoding_is_read_with_a_warning(tmp_path: Path) -> None:
     file = tmp_path / "ansi.csv"
     rows = [[str(number), f"Grüße – {number} €"] for number in range(300)]
     text = "id;text\r\n" + "plain;row\r\n" * 2 + "".join(";".join(row) + "\r\n" for row in rows)
     file.write_bytes(text.encode("cp1252"))
     with pytest.warns(UserWarning, match=r"ansi\.csv: read as cp1252, because it is not UTF-8"):
         assert list(read_rows(file, ["id", "text"]))[2:] == rows
+    for encoding, text in (("cp1251", "Кошка спит на диване."), ("cp932", "猫がソファで寝ています。")):
+        file.write_bytes(f"id;text\r\n1;{text}\r\n2;plain\r\n".encode(encoding))
+        with pytest.warns(UserWarning, match=rf"ansi\.csv: read as {encoding}, because it is not UTF-8"):
+            assert list(read_rows(file, ["id", "text"])) == [["1", text], ["2", "plain"]]
     file.write_bytes("id;text\n1;Zażółć gęślą jaźń\n".encode("cp1250"))  # another old encoding
     raises(DataError, r"ansi\.csv:2: not UTF-8", list, read_rows(file, ["id", "text"]))
 

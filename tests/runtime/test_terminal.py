@@ -23,14 +23,21 @@ def test_expected(capsys: pytest.CaptureFixture[str]) -> None:
         (ValueError("a" * 2000 + "b" * 2000), 1, f"Error: {'a' * 1000} … {'b' * 1000}\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "Error: No space left on device\n"),
         (TypeError("expected str"), 1, "Error: expected str\n"),
+        (
+            ImportError("Error loading shared library\nlibstdc++.so.6"),  # as on musl
+            1,
+            "Error: a package cannot be imported (Error loading shared library libstdc++.so.6); install it again; some "
+            "packages have no wheels for musl (Alpine) and 32-bit systems\n",
+        ),
         (BrokenPipeError(), 1, ""),
         (KeyboardInterrupt(), 130, "Error: interrupted\n"),
     ]:
         with pytest.raises(SystemExit) as caught, one_line_errors():
             raise error
         assert (caught.value.code, capsys.readouterr().err) == (code, line)
-    with pytest.raises(ZeroDivisionError), one_line_errors():  # bugs keep their traceback
-        1 / 0  # noqa: B018
+    for bug in (ZeroDivisionError(), ImportError("cannot import name 'x'", name="xsent.words")):
+        with pytest.raises(type(bug)), one_line_errors():  # bugs keep their traceback
+            raise bug
 
 
 @pytest.mark.parametrize("script", ["xsent", "xsent-train", "xsent-export", "xsent-bench"])
@@ -42,6 +49,15 @@ def test_ctrl_c_while_importing(
     with pytest.raises(SystemExit) as caught:
         point.load()()
     assert (caught.value.code, capsys.readouterr().err) == (130, "Error: interrupted\n")
+
+
+@pytest.mark.parametrize("package", ["numpy", "sentencepiece", "typer"])
+def test_a_package_that_is_missing_is_one_line(package: str) -> None:
+    script = f"import sys; sys.modules[{package!r}] = None; from xsent.cli.terminal import main; main()"
+    command = [sys.executable, "-c", script, "similarity", "a cat", "un chat"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith(f"Error: a package cannot be imported (import of {package} halted")
 
 
 def test_tables_of_results() -> None:

@@ -82,7 +82,7 @@ def test_empty_files_and_a_missing_extra(tmp_path: Path, monkeypatch: pytest.Mon
         write(tmp_path / name, texts=[])
         assert open_vectors(tmp_path / name).rows.shape == (0, 8)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    message = r"pyarrow is not installed; run pip install .\.\[parquet\]."
+    message = r"pyarrow is not installed; run pip install .xsent\[parquet\]."
     with pytest.raises(MissingExtraError, match=message), vector_file(tmp_path / "a.parquet", NOTE):
         pass
     assert not list(tmp_path.glob("*.parquet*"))

@@ -95,7 +95,7 @@ def test_the_limit_itself_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert keep.judge(line("de", "die da", "cat and dog")).reason == Reason.RATIO  # 9 columns and 5
     assert keep.judge(line("de", "die das", "cat and dog")).reason == ""  # 9 columns and 6
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
-    with pytest.raises(MissingExtraError, match=r"pip install .\.\[train\]."):
+    with pytest.raises(MissingExtraError, match=r"pip install .xsent\[train\]."):
         Identifier()
 
 

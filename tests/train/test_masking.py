@@ -2,7 +2,8 @@
 
 import torch
 
-from xsent_train.data.masking import NOT_HIDDEN, join_pairs, label, mask_one_side
+from xsent_train.data.masking import NOT_HIDDEN, hide, join_pairs, label, mask_one_side
+from xsent_train.objectives import Objectives
 from xsent_train.tokens import Tokens
 
 MASK = 2
@@ -72,3 +73,23 @@ def test_pairs_are_joined_english_first_each_side_cut_at_half_the_length() -> No
     joined = join_pairs((english, Tokens(torch.tensor([6, 7, 8, 9]), torch.tensor([1, 3, 0]))), 5)
     assert joined.lengths.tolist() == [3, 2, 1]
     assert joined.ids.tolist() == [1, 2, 6, 7, 8, 5]
+
+
+def test_a_copy_in_random_order_takes_the_place_of_a_missing_translation() -> None:
+    english, other = sides()
+    there = torch.tensor([False, True, False])
+    kept = Tokens(other.ids[there[other.sentence]], other.lengths * there)
+    objectives = Objectives(mlm={"share": 0.9}, tlm=1, sentence_ctl={"shuffled": True})
+    orders = set()
+    for seed in range(50):
+        hiding = hide((english, kept), objectives, MASKABLE, 20, torch.Generator().manual_seed(seed))
+        first, second = hiding.read
+        assert second.tokens.lengths.tolist() == [3, 1, 3]
+        parts = second.tokens.ids.split([3, 1, 3])
+        assert sorted(parts[0].tolist()) == [3, 4, 5] and sorted(parts[2].tolist()) == [6, 7, 8]
+        labels = second.labels.split([3, 1, 3])
+        assert int(parts[1] if labels[1] == NOT_HIDDEN else labels[1]) == 9
+        orders.add(tuple(parts[2].tolist()))
+        assert (first.labels != NOT_HIDDEN).any() and (torch.cat(labels[::2]) == NOT_HIDDEN).all()
+        assert hiding.joined.tokens.lengths.tolist() == [3, 2, 3]  # a copy is no translation to read from
+    assert len(orders) == 6

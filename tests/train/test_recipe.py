@@ -170,7 +170,7 @@ MEANING = {
     "tan2022": "ceb449638814",
     "teachers": "12106fb29dd6",
     "tiny": "79e4e26e24d7",
-    "wei2020": "c5013fc8b30b",
+    "wei2020": "d9be6878534a",
 }
 SMALL = {"batch_size": 8, "window": 2, "clusters": 3}
 

@@ -7,7 +7,7 @@ from stages import DIM, MASKABLE, PAIRS, model_and_batch
 from xsent_train import model as encoders
 from xsent_train.data.masking import Labelled, hide
 from xsent_train.devices import launch
-from xsent_train.losses import Whitening, align, similarity_distil
+from xsent_train.losses import Whitening, align, sentence_ctl, similarity_distil
 from xsent_train.objectives import Objectives
 from xsent_train.recipe import StageConfig
 from xsent_train.tokens import Packing, Tokens, group_of
@@ -185,3 +185,18 @@ def test_a_copy_is_told_from_its_pair_however_near_and_nobody_taught_it() -> Non
     assert losses["similarity_distil"].item() == pytest.approx(sum(near) / 2)
     cosines = [torch.cosine_similarity(side, batch.teacher[:kept]).mean().item() for side in sides]
     assert losses["distil"].item() == pytest.approx(1 - sum(cosines) / 2)
+
+
+def test_text_of_one_language_finds_its_shuffled_copy() -> None:
+    assert not Objectives(sentence_ctl=1).takes_english_alone
+    assert not Objectives(sentence_ctl={"shuffled": True}, ugt=1).takes_english_alone
+    objectives = Objectives(mlm=1, tlm=1, word_ctl=1, sentence_ctl={"shuffled": True})
+    assert objectives.takes_english_alone
+    model, batch = model_and_batch(changed(objectives=objectives))
+    english = batch.hiding.sides[0]
+    alone = Tokens(english.ids[:0], torch.zeros_like(english.lengths))
+    batch = batch._replace(hiding=hide((english, alone), objectives, MASKABLE, 20, torch.Generator().manual_seed(1)))
+    u, v = (model.encoder(side.tokens) for side in batch.hiding.read)
+    losses = model(batch)
+    assert losses["sentence_ctl"].item() == pytest.approx(sentence_ctl(u, v, temperature=0.05).item(), rel=1e-5)
+    assert all(loss.isfinite() for loss in losses.values())

@@ -107,5 +107,5 @@ def test_a_log_that_cannot_be_drawn_is_one_line(tmp_path: Path) -> None:
         log.write_text(content)
         assert_refused(command("plot", tmp_path), f"{log}: {message}")
     with mock.patch.dict(sys.modules, {"matplotlib.figure": None}):
-        assert_refused(command("plot", tmp_path), 'is not installed; run pip install ".[bench]"')
+        assert_refused(command("plot", tmp_path), 'is not installed; run pip install "xsent[bench]"')
     assert not (tmp_path / "log.png").exists()

@@ -176,7 +176,7 @@ def test_command_line_failures_are_one_line(recipe: Path) -> None:
     assert_refused(command("no.toml"), "no.toml: cannot be read (No such file or directory); expected a recipe")
     program = "import sys; sys.modules['torch'] = None; from xsent_train import main; main()"
     result = subprocess.run([sys.executable, "-c", program, str(recipe)], capture_output=True, text=True)
-    missing = 'torch is not installed; run pip install ".[train]"'
+    missing = 'torch is not installed; run pip install "xsent[train]"'
     assert_refused((result.returncode, result.stdout, result.stderr), missing)
 
 

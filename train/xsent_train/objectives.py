@@ -70,6 +70,12 @@ class SentenceCtl(Objective):
     """HiCTL between sentences (wei2020 eq. 2 to 4)."""
 
     temperature: PositiveFloat = 0.05
+    shuffled: bool = False  # whether a sentence without translation is to find a copy of itself with shuffled tokens
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The keyword arguments of its loss."""
+        return self.model_dump(include={"temperature"})
 
 
 class WordCtl(Objective):
@@ -208,4 +214,11 @@ class Objectives(Settings):
     @property
     def takes_english_alone(self) -> bool:
         """Whether the stage can learn from a sentence without translation."""
+        if self.shuffles:
+            return not self.generative  # which predict the pieces of the other side
         return self.distils and self.reads_english and not (self.predicts or self.word_ctl)
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether a sentence without translation is compared with a copy of shuffled tokens."""
+        return self.sentence_ctl is not None and self.sentence_ctl.shuffled

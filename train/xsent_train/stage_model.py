@@ -104,8 +104,8 @@ class TrainingModel(nn.Module):
         read = self._read(sides)
         parts = [vectors.chunk(len(sides), dim=1) for vectors, _, _ in read]
         u, v = (torch.cat([part[side] for part in parts], dim=1) for side in (0, -1))
-        # A sentence without translation replaces it, so that it still learns its teacher's vector.
-        return u, torch.where((hiding.sides[1].lengths == 0)[:, None], u, v), read
+        # A sentence without translation or copy replaces it, so that it still learns its teacher's vector.
+        return u, torch.where((hiding.read[1].tokens.lengths == 0)[:, None], u, v), read
 
     def _read(self, sides: Sequence[Labelled]) -> list[Read]:
         """Encode the sides of some pairs together, one chunk of pairs at a time.

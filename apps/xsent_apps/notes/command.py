@@ -53,7 +53,7 @@ def notes(
     query: Annotated[
         str | None, typer.Argument(help="A query in any language of the model; without it, only update.")
     ] = None,
-    k: Annotated[int, typer.Option("-n", "--top-k", min=1, help="Number of passages to find.")] = 5,
+    k: Annotated[int, typer.Option("-n", "-k", "--top-k", min=1, help="Number of passages to find.")] = 5,
     index: Annotated[Path | None, typer.Option(help=f"The index; default: {INDEX} in the folder.")] = None,
     update: Annotated[bool, typer.Option(help="Look for new, changed and deleted files first.")] = True,
     words: options.WordsOption = True,

@@ -22,9 +22,12 @@ _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
     r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|(header|hash)-?link|header-anchor|"
     r"anchor(js)?-link|([\w-]*-)?skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
-    r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
+    r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent)|"
+    r"sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
+    r"social-?(links|icons|media|bar)|addtoany[\w-]*|a2a_kit|shariff|jp-(post-flair|relatedposts)|email-ufi[\w-]*)$",
     re.IGNORECASE,
 )
+_BUTTON = re.compile(r"(?:\S*[-_])?(?:button|btn)(?:[-_]\S*)?", re.IGNORECASE)  # a class of a link that looks like one
 _CLASSES_OF_QUOTES = re.compile(
     r"blockquote\.(?:gmail|proton\w*|tutanota|zmail|mail)\w*|div\.(?:yahoo|protonmail)_?quoted?|div\.zmail_extra"
 )
@@ -78,10 +81,10 @@ class _Page(HTMLParser):
             self._open.append((tag, counts, is_quoted))
 
     def _begin(self, tag: str, attributes: dict[str, str | None]) -> None:
-        """Start an element; a line break after a hyphen is within a word."""
+        """Start an element; a line break in a heading is a space, and one after a hyphen is within a word."""
         if tag in INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
             self._block += "\n" * (tag not in INLINE_TAGS and bool(self._block))
-        elif tag == "br" and self._end[-1:] in HYPHENS and self._end != "--":
+        elif tag == "br" and (self._mark[:1] == "#" or (self._end[-1:] in HYPHENS and self._end != "--")):
             self._block.append("\n")
             return
         elif tag == "dd" and self._mark == "- ":
@@ -189,6 +192,7 @@ def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
         or attributes.get("role") in _ROLES_WITHOUT_TEXT
         or "hidden" in attributes
         or bool(_UNSEEN.search(attributes.get("style") or ""))
+        or (tag == "a" and any(map(_BUTTON.fullmatch, [*classes, attributes.get("role") or ""])))
         or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, classes)))
     )
 

@@ -24,9 +24,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _UNSEEN = dict.fromkeys(
     map(ord, "\u00ad\u200b\u200e\u202a\u202c\u2060\ufeff")
 )  # where a word may be cut at the end of a line, or not
+_SEPARATOR = re.compile("[\u2028\u2029]")  # of lines and paragraphs, in notes of Apple
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
+_DRAWN = 8  # signs in a line that is drawn: below a heading that is at most twice as long, or between two texts
 _ITEM = re.compile(r"^\s*([-*+•·▪‣◦]|\d{1,3}[.)])\s")
 # A list may begin on the line of a fence. A single line with both ends, such as ```ls```, does not open one.
 _FENCE = re.compile(r"[\s>]*+((?:[-*+]|\d{1,9}[.)])\s++)?(`{3,}+(?=[^`]*+$)|~{3,}+)(.*)")
@@ -113,7 +115,7 @@ def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
 
     Headings, names and contexts have at most `NAME_LENGTH` and `CONTEXT_LENGTH` characters.
     """
-    lines = list(lines)
+    lines = [(number, part) for number, line in lines for part in _SEPARATOR.split(line)]
     hyphens = Hyphens("\n".join(line for _, line in lines))
     for (context, _), group in groupby(_placed(lines, _Outline(about)), key=lambda place: place[:2]):
         for joined in _joined((block for _, _, block in group), hyphens):
@@ -231,9 +233,14 @@ def _blocks(lines: Lines) -> Iterator[_Block]:
     names: list[str] = []  # names of a table's columns
     for mark, level, number, line in _marked(lines):
         if mark == "underline":
-            if block.kind == "text" and len(block.lines) == 1:
+            is_drawn = len(line.strip()) >= _DRAWN
+            fits = not is_drawn or len(block.text) <= 2 * len(line.strip())
+            if block.kind == "text" and len(block.lines) == 1 and fits:
                 yield _Block("heading", level, block.lines)
-                block = _Block("text", 0, [])
+            else:
+                yield from [block] * bool(block.lines)
+                yield from [_Block("end", 0, [])] * is_drawn
+            block = _Block("text", 0, [])
             continue
         continues = mark == block.kind in ("text", "code") or (mark, block.kind) == ("text", "item")
         continues = continues and not (mark == "text" and begins_message(line))
@@ -284,7 +291,7 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
         text = _HEADING_END.sub("", heading[2].rstrip()).rstrip()
         return "heading" if text else "", len(heading[1]), text
     if underline := _UNDERLINE.match(line):
-        return "underline", 1 if underline[1][0] == "=" else 2, ""
+        return "underline", 1 if underline[1][0] == "=" else 2, line
     if not line.strip() or _is_rule(line):
         return "", 0, ""
     if _ROW.match(line):

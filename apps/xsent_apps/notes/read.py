@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xsent import DataError
+from xsent.clean import ANSI
 from xsent.errors import MissingExtraError, in_one_line, require_extra
 from xsent.files.encodings import declared_encoding, decoded
 from xsent.files.hyphens import Hyphens
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUES = re.compile(r"\s*(?:WEBVTT\b[^\n]*\n[^>]{0,500}?|\d+\s*\n\s*)[\d:]+[.,]\d+\s+-->")  # subtitles begin with one
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
+_TYPED_TWICE = re.compile(".\b")  # as a terminal prints bold letters and underlined ones: man pages
 _BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a character of a symbol font
 _DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of the dots that lead to a page number
 _NOTION = re.compile(" [0-9a-f]{32}$")  # Notion exports a page with its number
@@ -110,7 +112,8 @@ def kind_of(path: Path) -> str:
 
 def _decoded(content: bytes) -> str:
     """A text in UTF-8, which `read_passages` makes of all encodings, with uniform line ends."""
-    return re.sub("\r\n?", "\n", content.decode("utf-8-sig"))
+    text = re.sub("\r\n?", "\n", content.decode("utf-8-sig"))
+    return _TYPED_TWICE.sub("", ANSI.sub("", text)) if "\b" in text or "\x1b" in text else text
 
 
 def _read_text(content: bytes) -> Source:

@@ -1,6 +1,7 @@
-"""Leaves out of a mail what its sender only quotes: answered mails, their headers, and signatures."""
+"""Leaves out of a mail what its sender did not write: answered mails, their headers, signatures and footers."""
 
 import re
+from itertools import pairwise
 
 Lines = list[tuple[int, str]]
 
@@ -54,6 +55,28 @@ _SIGNED = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----\s*$|Hash: (?:SHA|MD|RI
 _RULER = re.compile(r"\s*(?:[^\w\s]|_){10,}\s*$")
 _CONTACT = re.compile(r"@|https?://|www\.|〒|\d[\d ()/.–-]{6,}\d")
 _LONGEST_SIGNATURE = 10  # lines
+# What services write below a mail: why somebody gets it, and how to get no more.
+_FOOTER = re.compile(
+    r"\W*(?:reply to this e?-?mail directly|view (?:this e?-?mail|it) (?:in your browser|on git\w+)|message id: <|"
+    r"you(?:['’]re| are)? receiv(?:ing|ed?) this (?:e?-?mail|message|newsletter|because)|unsubscribe from (?:this|our)|"
+    r"(?:sie erhalten|du erhältst) dies\w+ (?:e-?mail|mail|nachricht|newsletter)|"
+    r"(?:vous recevez|tu reçois) (?:cet? e-?mail|ce courriel|ce message|cette newsletter)|"
+    r"(?:recibes?|has recibido|ha recibido) este (?:correo|mensaje|e-?mail)|"
+    r"(?:ricevi|riceve|hai ricevuto) quest[ao] (?:e-?mail|messaggio|newsletter)|"
+    r"(?:recebeu|recebes?|está a receber) est[ea] (?:e-?mail|mensagem)|"
+    r"(?:u|je) ontvangt deze? (?:e-?mail|mail|nieuwsbrief|bericht)|вы получили это (?:письмо|сообщение)|"
+    r"(?:unsubscribe|(?:hier |newsletter )?(?:abmelden|abbestellen)|se désabonner|se désinscrire|darse de baja|"
+    r"cancelar (?:la |tu |su )?suscripción|disiscriviti|annulla l['’]iscrizione|"
+    r"(?:cancelar|anular) a? ?(?:subscrição|inscrição|assinatura)|afmelden|uitschrijven|отписаться|配信停止|購読解除)"
+    r"(?:\W*$|\s*[|·<(]))",
+    re.IGNORECASE,
+)
+_LONGEST_FOOTER = 250  # characters
+# How to join a meeting: between the lines of signs below an invitation.
+_JOIN = re.compile(
+    r"\bmicrosoft\s+teams\b|/meetup-join/|\baka\.ms/|\bteams\.(?:microsoft|live)\.com|\bdialin\.teams", re.I
+)
+_LONGEST_JOIN = 25  # lines
 
 
 def sent_lines(lines: Lines, subject: str) -> Lines:
@@ -88,6 +111,8 @@ def _without_answered(lines: Lines, subject: str) -> Lines:
         line = lines[place][1]
         keeps = keeps or bool(_PASSED_ON.match(line))
         end = _end_of_head(lines, place, _bare(subject))
+        if end == place and has_text:
+            end = _end_of_announcement(lines, place)
         if end == place:
             kept.append(lines[place])
             has_text = has_text or bool(line.strip())
@@ -98,6 +123,18 @@ def _without_answered(lines: Lines, subject: str) -> Lines:
             break
         place = end
     return kept
+
+
+def _end_of_announcement(lines: Lines, first: int) -> int:
+    """Where "On Monday, 3 May 2024, Anna <anna@example.org> wrote:" ends; `first` if that does not begin at a line."""
+    text = ""
+    for place, (_, line) in enumerate(lines[first : first + _MOST_WROTE], first):
+        text = f"{text} {line.strip()}".lstrip()
+        if not line.strip() or not _ON.match(text):
+            break
+        if announces(text):
+            return place + 1 if "@" in text and _DATED.search(text) and _WROTE.search(text) else first
+    return first
 
 
 def _bare(subject: str) -> str:
@@ -144,15 +181,15 @@ def _end_of_head(lines: Lines, first: int, subject: str) -> int:
 
 
 def _own(lines: Lines) -> Lines:
-    """The lines that the sender wrote; none in a mail that only quotes."""
+    """The lines that the sender wrote; none in a mail that only quotes or has a footer only."""
     from xsent.greetings import is_sent_from  # here: only mails need its patterns, which take 50 ms to compile
 
     own: Lines = []
     quoted = False
-    for number, line in lines:
+    for number, line in _without_join(lines):
         if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
             break
-        if is_sent_from(line) or _SIGNED.match(line):
+        if is_sent_from(line) or _SIGNED.match(line) or (len(line) <= _LONGEST_FOOTER and _FOOTER.match(line)):
             continue
         if line.startswith(">"):
             if not quoted:
@@ -173,6 +210,18 @@ def _without_signature(lines: Lines) -> Lines:
     signature = [line for _, line in lines[rulers[-1] :] if line.strip()] if rulers else []
     is_short = 0 < len(signature) <= _LONGEST_SIGNATURE
     return lines[: rulers[-1]] if is_short and any(map(_CONTACT.search, signature)) else lines
+
+
+def _without_join(lines: Lines) -> Lines:
+    """A mail without the sections between lines of signs that say how to join a meeting."""
+    rulers = [place for place, (_, line) in enumerate(lines) if _RULER.match(line)]
+    kept = lines[: rulers[0]] if rulers else lines
+    for first, end in pairwise([*rulers, len(lines)]):
+        section = lines[first:end]
+        written = [line for _, line in section if line.strip()]
+        if len(written) > _LONGEST_JOIN or not any(map(_JOIN.search, written)):
+            kept = kept + section
+    return kept
 
 
 def _remove_attribution(lines: Lines) -> None:

@@ -93,6 +93,9 @@ def create_app(
         limits: Limits beyond which requests are refused.
         hosts: Host names besides localhost that requests may be sent to; None allows all.
         origins: Origins of web pages that may read answers, such as https://example.org.
+
+    Example:
+        >>> app = create_app(encoder)  # `uvicorn MODULE:app` serves it
     """
     limits = limits or Limits()
     metrics = Metrics({"name": encoder.bundle.name, "fingerprint": encoder.fingerprint})

@@ -15,6 +15,7 @@ FILES_JSON = "files.json"  # the service worker caches every file in it for offl
 # Files of a bundle that the page reads; the card names the model's licence. Files of other backends are omitted.
 MODEL_FILES = ("sentencepiece.model", "model.onnx", "embeddings.bin", "weights.bin", "README.md")
 MANIFEST = "xsent.json"
+OF_NPM = (".json", ".md", ".ts")  # files beside the modules of the npm package that no page needs
 FUNCTION_WORDS = "function_words.json"  # from the runtime
 
 
@@ -47,7 +48,8 @@ class Site:
         bundle = SentenceEncoder(
             model, threads=1
         ).bundle  # opens all of it: a damaged bundle fails here, not in the page
-        names = [path.relative_to(STATIC).as_posix() for path in sorted(STATIC.rglob("*")) if path.is_file()]
+        own = (path for path in sorted(STATIC.rglob("*")) if path.is_file() and path.suffix not in OF_NPM)
+        names = [path.relative_to(STATIC).as_posix() for path in own]
         if "index.html" not in names:
             raise DataError(f"{STATIC}: the page is missing; install xsent again")
         files = {name: File.of(STATIC / name) for name in names}

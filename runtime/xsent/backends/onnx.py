@@ -35,7 +35,8 @@ class OnnxBackend:
             import onnxruntime
         except ImportError as error:
             raise MissingExtraError(
-                f"onnxruntime cannot be imported ({error}); pip install onnxruntime, or use the numpy backend"
+                f"onnxruntime cannot be imported ({in_one_line(error)}); install it again, "
+                "or run pip uninstall onnxruntime: numpy takes over"
             ) from error
         graph = bundle.graph if isinstance(bundle, Bundle) else bundle.path / GRAPH
         options = session_options(onnxruntime)

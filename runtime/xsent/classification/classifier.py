@@ -54,6 +54,13 @@ class LinearClassifier:
 
     The features of a vector are `x = √D · v / ‖v‖`: numbers of about size one, whether it was normalised or not. The
     features of a pair are `[u; v; |u − v|; u ∘ v]` of two such vectors (Wei et al. 2020).
+
+    Example:
+        >>> texts = ["The cat sleeps.", "My dog barks.", "Birds sing.", "Taxes rise.", "Prices fall."]
+        >>> labels = ["animals"] * 3 + ["money"] * 2
+        >>> head = LinearClassifier.fit(encoder.encode(texts), labels, fingerprint=encoder.fingerprint)
+        >>> list(head.predict(encoder.encode(["Das Pferd frisst.", "Die Preise steigen."])))
+        ['animals', 'money']
     """
 
     fingerprint: str  #: identity of the vector space that it was fitted in
@@ -155,6 +162,13 @@ class LinearClassifier:
 
         Raises:
             ValueError: A description or a label is missing.
+
+        Example:
+            >>> labels = ["animals", "money"]
+            >>> vectors = encoder.encode(labels)
+            >>> head = LinearClassifier.from_descriptions(vectors, labels, fingerprint=encoder.fingerprint)
+            >>> list(head.predict(encoder.encode(["Das Pferd frisst Gras."])))
+            ['animals']
         """
         rows = np.asarray(descriptions)
         spelled = unify_labels([*_strings(labels), *_strings(example_labels)])
@@ -200,12 +214,15 @@ class LinearClassifier:
         return np.array(self.labels)
 
     def decision_function(self, vectors: ArrayLike) -> NDArray[np.float32]:
-        """Scores [n, K] whose softmax is `predict_proba`; with two labels the second's minus the first's [n]."""
+        """Scores [n, K] whose softmax is `predict_proba`; with two labels the second's minus the first's [n].
+
+        Raises as `predict_proba`.
+        """
         scores = self._scores(self._features(np.asarray(vectors)))
         return scores[:, 1] - scores[:, 0] if len(self.labels) == 2 else scores
 
     def score(self, vectors: ArrayLike, labels: Sequence[str]) -> float:
-        """Accuracy of `predict`: the share of texts with the right label."""
+        """Accuracy of `predict`, 0 to 1. Raises ValueError if there are more labels than vectors, or fewer."""
         found = self.predict(vectors)
         if len(found) != len(labels) or not found:
             raise ValueError(f"{len(labels):,} labels for {len(found):,} vectors; expected one per vector")
@@ -213,7 +230,10 @@ class LinearClassifier:
         return sum(right) / len(found)
 
     def predict_proba(self, vectors: ArrayLike) -> NDArray[np.float32]:
-        """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs."""
+        """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs.
+
+        Raises ValueError if their shape differs from that of the training.
+        """
         return self._probabilities(self._features(np.asarray(vectors)))
 
     def predict(

@@ -78,7 +78,7 @@ def search(
     ] = None,
     column: options.ColumnOption = None,
     id: options.IdOption = None,
-    k: Annotated[int, typer.Option("-n", "--top-k", min=1, help="Number of lines to find.")] = 10,
+    k: Annotated[int, typer.Option("-n", "-k", "--top-k", min=1, help="Number of lines to find.")] = 10,
     words: options.WordsOption = True,
     least: options.LeastOption = None,
     model: options.BundleOption = None,

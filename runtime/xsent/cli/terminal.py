@@ -43,8 +43,8 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def one_line_errors() -> Iterator[None]:
     """Turn expected failures into one line and an exit code; also a decorator for commands.
 
-    Our own errors, wrong arguments and errors of the system exit with 1, Ctrl-C with 130, after its notes about
-    the work that is kept. Anything else is a bug and keeps its traceback.
+    Our own errors, wrong arguments, errors of the system and missing packages exit with 1, Ctrl-C with 130, after its
+    notes about the work that is kept. Anything else is a bug and keeps its traceback.
     """
     try:
         yield
@@ -63,6 +63,11 @@ def one_line_errors() -> Iterator[None]:
         _exit("not enough memory for this; close other programs, or process less at once", FAILED)
     except (XsentError, ValueError, TypeError) as error:
         _exit(str(error), FAILED)
+    except ImportError as error:
+        if (error.name or "").startswith("xsent"):  # a bug; anything else is missing, or does not fit the system
+            raise
+        advice = "install it again; some packages have no wheels for musl (Alpine) and 32-bit systems"
+        _exit(f"a package cannot be imported ({error}); {advice}", FAILED)
 
 
 def plain(text: object) -> str:

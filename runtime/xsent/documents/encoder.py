@@ -53,6 +53,11 @@ class DocumentEncoder:
         encoder: The sentence encoder; sentences that are too long for it are split.
         debias: Remove the subspace of the language from sentence vectors.
         weighted: Weight sentences by how rare they are in the corpus; otherwise all have the same weight.
+
+    Example:
+        >>> documents = DocumentEncoder(encoder, debias=False, weighted=False).fit({"en": NOTES})
+        >>> documents.encode(["The cat needs food. It is at home."], "en").shape
+        (1, 384)
     """
 
     def __init__(self, encoder: EncodesStreams, *, debias: bool = True, weighted: bool = True) -> None:

@@ -60,6 +60,10 @@ def split_sentences(text: str, *languages: str) -> list[str]:
 
     Raises:
         MissingExtraError: sentencex is not installed.
+
+    Example:
+        >>> split_sentences("Dr. Meier came at nine. He left early.", "en")
+        ['Dr. Meier came at nine.', 'He left early.']
     """
     with require_extra("documents"):
         from sentencex import segment

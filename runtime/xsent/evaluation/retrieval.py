@@ -79,7 +79,7 @@ def retrieval(encoder: SupportsEncode, folder: str | Path, languages: Sequence[s
     if isinstance(encoder, SentenceEncoder):
         ways["both"] = partial(rank_by_both, encoder)
     with Progress("languages", len(languages)) as progress:
-        tests = {language: _read(encoder, folder, language) for language in progress.count(languages)}
+        tests = {language: read_test(encoder, folder, language) for language in progress.count(languages)}
     scores = {language: _measure(ways, *test, tests.get("en")) for language, test in tests.items()}
     for language, figures in _measure_pool(ways, tests).items():
         scores[language].update(figures)
@@ -132,7 +132,7 @@ def rank_by_both(encoder: SentenceEncoder, queries: Queries, passages: Passages,
     return [[hit.line - 1 for hit in hits] for hits in found]
 
 
-def _read(encoder: SupportsEncode, folder: Path, language: str) -> tuple[Queries, Passages]:
+def read_test(encoder: SupportsEncode, folder: Path, language: str) -> tuple[Queries, Passages]:
     """The test of a language, encoded. Raises DataError if a file is damaged, or a query's passage is missing."""
     file, beside = folder / f"{language}.tsv", folder / f"{language}.passages.tsv"
     pairs = list(read_fields(file, 2, "query, id of its passage"))

@@ -117,9 +117,9 @@ def wide_encoding(start: bytes) -> str | None:
     return {"x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(zeros)
 
 
-def as_western(content: bytes) -> str | None:
-    """A text in cp1252 (which includes latin-1), as in old notes and mails; None if it is Unicode or not text."""
-    return None if b"\0" in content or _unicode(content) else _western(content)
+def old_encoding(content: bytes) -> str:
+    """The codec of a text in cp1252, or in an old Russian or Japanese encoding; empty if it is Unicode or not text."""
+    return "" if b"\0" in content or _unicode(content) else _guess(content)[1]
 
 
 def _western(content: bytes) -> str | None:

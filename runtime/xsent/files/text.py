@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from xsent.errors import DataError
-from xsent.files.encodings import as_western, wide_encoding
+from xsent.files.encodings import old_encoding, wide_encoding
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # the first bytes of compressed files
 _OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # those of .xlsx, .docx and other archives, and of .xls
 _MARK = 4  # bytes that show whether a text is UTF-16 or UTF-32
-_SAMPLE = 1 << 16  # bytes that decide whether a text that is not UTF-8 is cp1252
+_SAMPLE = 1 << 16  # bytes that decide what a text is in that is not UTF-8
 LONGEST = 1 << 26  # most bytes of a line: a small compressed file may contain a line that fills the memory
 
 # Errors from reading damaged compressed files, besides OSError.
@@ -34,8 +34,8 @@ def read_lines(source: str | Path) -> Iterator[str]:
     """Read text as a stream of lines without their ends. Raises DataError with the file and the line.
 
     The source is a file, plain or compressed by gzip or xz; `-` is standard input. It is in UTF-8, in UTF-16 or UTF-32,
-    or in cp1252, with a warning. Only a line feed ends a line (a carriage return before it is dropped), so that rare
-    separators inside a sentence do not shift the lines after it.
+    or, with a warning, in cp1252 or an old Russian or Japanese encoding. Only a line feed ends a line (a carriage
+    return before it is dropped), so that rare separators inside a sentence do not shift the lines after it.
     """
     return (line.removesuffix("\n").removesuffix("\r") for line in decoded_lines(source))
 
@@ -49,19 +49,20 @@ def decoded_lines(source: str | Path) -> Iterator[str]:
             text = line.decode()
         except UnicodeDecodeError as error:
             sample = [line, *_up_to(_SAMPLE, lines)] if ascii_so_far else []
-            if as_western(b"".join(sample)) is None:
+            codec = old_encoding(b"".join(sample))
+            if not codec:
                 raise _undecodable(source, number, error) from error
-            warnings.warn(f"{source_name(source)}: read as cp1252, because it is not UTF-8", stacklevel=2)
-            yield from _western_lines(source, number, chain(sample, lines))
+            warnings.warn(f"{source_name(source)}: read as {codec}, because it is not UTF-8", stacklevel=2)
+            yield from _old_lines(source, number, chain(sample, lines), codec)
             return
         ascii_so_far = ascii_so_far and line.isascii()
         yield text
 
 
-def _western_lines(source: str | Path, first: int, lines: Iterable[bytes]) -> Iterator[str]:
+def _old_lines(source: str | Path, first: int, lines: Iterable[bytes], codec: str) -> Iterator[str]:
     for number, line in enumerate(lines, first):
         try:
-            yield line.decode("cp1252")
+            yield line.decode(codec)
         except UnicodeDecodeError as error:
             raise _undecodable(source, number, error) from error
 

@@ -41,7 +41,13 @@ class DocumentPair:
 
 @dataclass(frozen=True)
 class Bitext:
-    """Mined pairs, best first; ties are in the order of the source."""
+    """Mined pairs, best first; ties are in the order of the source.
+
+    Example:
+        >>> pairs = Bitext(np.array([0, 1]), np.array([5, 3]), np.array([1.4, 1.2], np.float32))
+        >>> pairs.at_least(1.3).trg.tolist()
+        [5]
+    """
 
     src: Ints  #: their rows on the source side [p]
     trg: Ints  #: their rows on the target side [p]
@@ -123,6 +129,12 @@ def mine_bitext(
 
     Raises:
         ValueError: A side has fewer than `k` rows, or the vectors cannot be compared.
+
+    Example:
+        >>> english, french = ["The cat sleeps.", "It rains."], ["Il pleut.", "Le chat dort."]
+        >>> found = mine_bitext(encoder.encode(english), encoder.encode(french), k=1)
+        >>> sorted((english[i], french[j]) for i, j in zip(found.src, found.trg))
+        [('It rains.', 'Il pleut.'), ('The cat sleeps.', 'Le chat dort.')]
     """
     check_choice("retrieval", retrieval, get_args(Retrieval))
     if threshold is not None and not (isinstance(threshold, Real) and threshold == threshold):
@@ -160,6 +172,10 @@ def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: 
 
     Raises:
         ValueError: A side has fewer than `k` non-empty documents; "absolute" accepts that.
+
+    Example:
+        >>> [(pair.a, pair.b) for pair in align_documents([[1, 0], [0, 1]], [[0, 1], [1, 0]], k=1)]
+        [(0, 1), (1, 0)]
     """
     k = whole_number("k", k)
     left, right = present_rows(a), present_rows(b)

@@ -24,6 +24,11 @@ def strip_boilerplate(texts: Sequence[str]) -> list[str]:
     Numbers do not count: "My customer number is 17." repeats "My customer number is 23." The most frequent clauses are
     removed first, and at least three words of each text are kept, so that texts that are all alike stay whole. With
     more than 5,000 texts, only every second, third and so on is counted.
+
+    Example:
+        >>> mails = ["Hello, where is my parcel?", "Hello, the lamp is broken.", "Hello, I forgot my password."]
+        >>> strip_boilerplate(mails)
+        ['where is my parcel?', 'the lamp is broken.', 'I forgot my password.']
     """
     languages = [language_of(text) for text in texts]
     counted = slice(None, None, -(-len(texts) // _MOST) or 1)

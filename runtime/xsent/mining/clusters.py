@@ -67,6 +67,10 @@ def cluster(
         threshold: Mean cosine, after subtracting the background, from which two clusters are merged; higher values
             give more clusters.
         smallest: Fewest texts of a cluster when the threshold decides.
+
+    Example:
+        >>> cluster(encoder.encode(MAILS), texts=MAILS, smallest=2).labels.tolist()
+        [0, 0, 1, 1]
     """
     smallest = whole_number("smallest", smallest)
     if not -1 <= threshold <= 1:
@@ -96,6 +100,10 @@ def without_background(vectors: ArrayLike, texts: Sequence[str] | None = None) -
     """Vectors [n, D] as `cluster` compares them: without the backgrounds of all texts and of languages, length 1.
 
     Vectors that are zero or equal the background become zero, as do those of texts without words.
+
+    Example:
+        >>> without_background(encoder.encode(MAILS), MAILS).shape
+        (4, 384)
     """
     vectors = np.asanyarray(vectors)
     languages = _languages(texts, len(vectors))

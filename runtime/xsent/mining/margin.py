@@ -51,6 +51,12 @@ def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: in
 
     Returns:
         Scores [n, m].
+
+    Example:
+        >>> english = encoder.encode(["The cat sleeps.", "It rains."])
+        >>> french = encoder.encode(["Il pleut.", "Le chat dort."])
+        >>> margin_scores(english, french, k=1).argmax(axis=1).tolist()
+        [1, 0]
     """
     scores = cosine_similarity(a, b)
     k = check_neighbourhood(margin, k, *scores.shape)

@@ -47,6 +47,11 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
     where q is its share of all texts in the language: as in tf-idf, words that are everywhere weigh nothing. It is also
     multiplied by the square root of the word's rarity in the built-in model's languages. A text is weighted by its
     cosine to the centre. Skips function words, boilerplate (see `strip_boilerplate`) and second forms of a word.
+
+    Example:
+        >>> found = cluster(encoder.encode(MAILS), texts=MAILS, smallest=2)
+        >>> [(str(name), name.size) for name in name_clusters(found, MAILS)]
+        [('wrong, invoice', 2), ('parcel, late', 2)]
     """
     if len(texts) != len(clusters.labels):
         raise ValueError(f"{len(texts):,} texts for {len(clusters.labels):,} rows of clusters; expected one per row")

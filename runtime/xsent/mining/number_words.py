@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from xsent.fractions import HALVES
 from xsent.numbers import DECIMAL, SCALES, Forms, Number, shifted, time_of_day
 
 HALF = f"0{DECIMAL}5"
@@ -18,7 +19,7 @@ _ONE = {*TABLES["one"].split()}  # an article, too: counts before "thousand", an
 _ARTICLES = {*TABLES["articles"].split()}  # count before "thousand" only
 _JOINTS = {*TABLES["joints"].split()}
 _ALONE = {*TABLES["alone"].split()}  # "thousand" is a number, "millions" is none
-_HALVES = {*TABLES["halves"].split()}
+_HALVES = {*HALVES.split()}
 # Words for halves mean other things, too: "the media", "half past six", "por meio de".
 _NO_HALF_AFTER = re.compile(f"(?<![^ ])(?:{TABLES['no_half_after'].replace(' ', '|')}) $")
 _NO_HALF_BEFORE = re.compile(" ?[0-9]| (?:past|de|ambiente|[а-я]+ого)(?![a-zа-я])")

@@ -75,6 +75,11 @@ def paraphrase_mining(
 
     Returns:
         Score and positions of each pair, best first.
+
+    Example:
+        >>> mails = ["My parcel is late.", "The invoice is wrong.", "Mon colis est en retard."]
+        >>> [(i, j) for score, i, j in paraphrase_mining(encoder, mails, threshold=1.1)]
+        [(0, 2)]
     """
     vectors = encoder.encode(sentences, on_long="split", show_progress_bar=show_progress_bar)
     pairs = mine_paraphrases(vectors, threshold=threshold, show_progress_bar=show_progress_bar)
@@ -104,6 +109,12 @@ def mine_paraphrases(
 
     Returns:
         The pairs, best first, each with its lower row first; rows refer to `vectors` as given.
+
+    Example:
+        >>> mails = ["My parcel is late.", "The invoice is wrong.", "Mon colis est en retard."]
+        >>> found = mine_paraphrases(encoder.encode(mails), threshold=1.1)
+        >>> list(zip(found.src.tolist(), found.trg.tolist()))
+        [(0, 2)]
     """
     present = present_rows(vectors, rows)
     first = _first_equal(NormalizedBlocks(vectors, present))
@@ -116,14 +127,26 @@ def mine_paraphrases(
 
 
 def split_pairs(pairs: Bitext, texts: Sequence[str]) -> tuple[Bitext, Bitext]:
-    """Split pairs into texts that mean the same and texts that differ by the rules of `difference`."""
+    """Split pairs into texts that mean the same and texts that differ by the rules of `difference`.
+
+    Example:
+        >>> texts = ["Pay 20 euros.", "Zahlen Sie 20 Euro.", "Zahlen Sie 30 Euro."]
+        >>> same, apart = split_pairs(Bitext(np.array([0, 0]), np.array([1, 2]), np.ones(2, np.float32)), texts)
+        >>> same.trg.tolist(), apart.trg.tolist()
+        ([1], [2])
+    """
     places = zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)
     apart = np.array([difference(texts[i], texts[j]) is not None for i, j in places], np.bool_)
     return pairs.take(~apart), pairs.take(apart)
 
 
 def difference(first: str, second: str) -> Difference | None:
-    """How two texts, each in one of the nine languages, differ; None if these rules find no difference."""
+    """How two texts, each in one of the nine languages, differ; None if these rules find no difference.
+
+    Example:
+        >>> difference("The train leaves at nine.", "Der Zug fährt um zehn ab.")
+        'number'
+    """
     texts = [unicodedata.normalize("NFKC", text) for text in (first, second)]
     if differ(*map(quantities, texts)):
         return "number"
@@ -139,6 +162,10 @@ def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int
     """Groups connected by pairs, directly or through others: largest first, each in ascending order.
 
     Pairs come best first; a pair is skipped if it would bring two that are `apart` into one group.
+
+    Example:
+        >>> group_pairs([(0, 3), (3, 7), (1, 2)])
+        [[0, 3, 7], [1, 2]]
     """
     rivals = defaultdict[int, set[int]](set)
     for one, other in apart:

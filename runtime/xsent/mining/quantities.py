@@ -27,11 +27,17 @@ _FRACTION = re.compile(
     "([0-9]{0,9}) ?([1-7])⁄([2-8])(?![0-9])|(?<![0-9/.,-])([0-9]{1,3}) ([1-7])/([2-8])(?= [^\\W\\d_])"
     f"|(?<![0-9/.,-])()([1-7])/([2-8])(?= ?(?:{_NAMES})(?![{LETTERS}]))|(?<![0-9/.,])()(1)/(2)(?= [^\\W\\d_])"
 )
+_ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volume; in capitals
+    "\\b(?=[IVX]{2})X{0,3}(?:IX|IV|V?I{0,3})(?!\\w)"
+    "|\\b(?i:vol(?:ume[ns]?|[.])?|b(?:an)?d[.]?|tom[eo]|deel|teil|part(?:ie|e)?|chapter|kapitel|chapitre|cap[íi]tulo|capitolo"
+    "|hoofdstuk|том|часть|глава) [IVX](?!\\w)"
+)
 _POWER = re.compile(f"(?<=[0-9])( ?(?:[ck]?m|ft|[кс]?м))\\^?([23])(?![0-9{LETTERS}])")  # m² in the form NFKC, or m^2
 _MINUS = re.compile(
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
     r"(?<!au )moins|(?<!al |ao |lo |no )menos|meno|min|минус) |マイナス|零下)$"
 )
+_NOUN = re.compile("[ -]([^\\W\\d_]{4,40})")
 _LETTER_AFTER = re.compile(f"[a-z](?![0-9{LETTERS}])")
 _BEFORE = 16  # characters before a number that may be its sign or its currency
 
@@ -45,11 +51,28 @@ class Quantity(NamedTuple):
     forms: frozenset[str]  # normal forms, see `xsent.numbers`
     also: frozenset[str]  # what it may be beside one of another notation: 6 at "6 p.m."
     unit: str  # empty if unknown
+    noun: str = ""  # the word after a number without a unit, if it is not short
 
 
 def differ(first: list[Quantity], second: list[Quantity]) -> bool:
-    """Whether each text has a quantity that the other lacks."""
-    return _lacks(first, second) and _lacks(second, first)
+    """Whether each text has a quantity that the other lacks, one of two texts with equally many, or another for a noun.
+
+    Three rooms and two baths are not two rooms and three baths.
+    """
+    lacking = _lacks(first, second), _lacks(second, first)
+    if all(lacking) or (any(lacking) and len(first) == len(second)):
+        return True
+    counts, others = _counts(first), _counts(second)
+    return any(counts[noun].isdisjoint(others[noun]) for noun in counts.keys() & others.keys())
+
+
+def _counts(text: list[Quantity]) -> dict[str, set[str]]:
+    """The numbers of each noun of a text."""
+    counts = defaultdict[str, set[str]](set)
+    for quantity in text:
+        if quantity.noun:
+            counts[quantity.noun] |= quantity.forms
+    return counts
 
 
 def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
@@ -68,12 +91,21 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
 
 def quantities(text: str) -> list[Quantity]:
     """All quantities of a text, in digits or in words."""
-    folded = _FRACTION.sub(_decimal, unicodedata.normalize("NFKC", text).casefold())
+    plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", text))
+    folded = _FRACTION.sub(_decimal, plain.casefold())
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
     numbers = find_numbers(folded)
     halves = (Number("plain", *found.span(), ((HALF,),)) for found in _JAPANESE_HALF.finditer(folded))
     every = sorted([*numbers, *number_words(folded, numbers), *halves], key=lambda number: number.start)
     return [*chain.from_iterable(_read(folded, number) for number in every)]
+
+
+def _arabic(found: re.Match[str]) -> str:
+    """Volume II as volume 2."""
+    word, _, roman = found[0].rpartition(" ")
+    values = [{"I": 1, "V": 5, "X": 10}[sign] for sign in roman]
+    total = sum(-one if one < other else one for one, other in zip(values, [*values[1:], 0], strict=True))
+    return f"{word} {total}".lstrip()
 
 
 def _decimal(fraction: re.Match[str]) -> str:
@@ -102,12 +134,13 @@ def _read(folded: str, number: Number) -> list[Quantity]:
         return [Quantity(frozenset(f"-{form}" for form in forms), frozenset(), unit)]
     if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
         forms = (f"{forms[0]}{DECIMAL}5",)
-    also = _hours(forms, "plain")
+    also = _hours(forms, "plain") if unit in ("", "hour") else frozenset[str]()
     if re.fullmatch("[0-9]{3}0", forms[0]):  # the 1960s
         also |= {forms[0][2:]}
     if HALF in forms:
         also |= _OF_HALF
-    return [Quantity(frozenset(forms), also, unit)]
+    noun = _NOUN.match(folded, number.end) if not unit else None
+    return [Quantity(frozenset(forms), also, unit, noun[1] if noun else "")]
 
 
 def _hours(forms: tuple[str, ...], kind: str) -> frozenset[str]:

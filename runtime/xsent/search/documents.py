@@ -46,6 +46,13 @@ def update_index(
         DataError: The folder contains an index of lines or something else, it or something in it is a link, or
             another process is writing.
         FingerprintError: The index was built with another encoder, or of another depth of this one.
+
+    Example:
+        >>> trip = Document("trip.md", stamp="1", passages=[(1, "The train is at nine."), (3, "Bring the tickets.")])
+        >>> state = update_index("documents.index", [trip], encoder)
+        >>> [[hit]] = SearchIndex("documents.index").search(encoder, ["À quelle heure part le train ?"], k=1)
+        >>> hit.source, hit.line
+        ('trip.md', 1)
     """
     path = Path(os.path.abspath(path))
     recover(path)

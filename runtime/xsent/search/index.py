@@ -53,6 +53,11 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 
     Returns:
         For each query a list, best first, of dictionaries: `corpus_id` is the row, `score` its cosine.
+
+    Example:
+        >>> [[hit]] = semantic_search(encoder.encode("Où est le chat ?"), encoder.encode(NOTES), top_k=1)
+        >>> hit["corpus_id"]
+        1
     """
     rows, scores = nearest(queries, corpus, whole_number("top_k", top_k))
     return [
@@ -75,7 +80,12 @@ class Hit:
 
 
 def no_match_message(hits: Sequence[Hit]) -> str:
-    """A message for people if there are hits but none is close; otherwise an empty string."""
+    """A message for people if there are hits but none is close; otherwise an empty string.
+
+    Example:
+        >>> no_match_message([Hit(0.2, 1, "The cat needs food.", close=False)])
+        'No close match: best score 0.20; unrelated texts score up to 0.35.'
+    """
     if not hits or any(hit.close for hit in hits):
         return ""
     return f"No close match: best score {hits[0].score:.2f}; unrelated texts score up to {CLOSE:.2f}."
@@ -124,6 +134,12 @@ class SearchIndex:
     Vectors and texts stay on disk; vectors are read in blocks. It answers from the index as it was when opened, even
     while lines are added or after another index replaces it; `has_changed` returns whether to open it again. Threads
     that share one need a lock around `search`, which reopens an index whose documents have changed.
+
+    Example:
+        >>> state = build_index("notes.index", NOTES, encoder)
+        >>> [[hit]] = SearchIndex("notes.index").search(encoder, ["Wann ist das Treffen?"], k=1)
+        >>> hit.line, hit.text, hit.close
+        (1, 'The meeting is on Friday.', True)
     """
 
     def __init__(self, path: str | Path) -> None:

@@ -78,6 +78,10 @@ def build_index(
         DataError: No line has text; a resumed job read other lines; another process is writing; a folder that would be
             replaced is not just an index.
         FileExistsError: There is an index, complete or not, and neither `resume` nor `force` is given.
+
+    Example:
+        >>> build_index("lines.index", NOTES, encoder).lines
+        3
     """
     path = Path(os.path.abspath(path))
     recover(path)
@@ -126,6 +130,11 @@ def extend_index(
 
     Arguments and errors as in `build_index`, but `force` only discards an interrupted addition. Also raises DataError
     if it is an index of documents or has links, FingerprintError if it is of another encoder, depth or space.
+
+    Example:
+        >>> state = build_index("more.index", NOTES, encoder)
+        >>> extend_index("more.index", ["The train is at nine."], encoder).lines
+        4
     """
     path = Path(os.path.abspath(path))
     refuse_links(path)

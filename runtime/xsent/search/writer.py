@@ -23,7 +23,12 @@ _MOST_TEXT = 1 << 22  # most characters in memory before a save
 
 @dataclass(frozen=True)
 class Document:
-    """A unit that is indexed, replaced and removed as a whole, such as a file."""
+    """A unit that is indexed, replaced and removed as a whole, such as a file.
+
+    Example:
+        >>> Document("trip.md", stamp="2026-11-29", passages=[(1, "The train is at nine.")]).source
+        'trip.md'
+    """
 
     name: str  #: the `source` of its hits; folders in a relative path count as words of all passages
     stamp: str  #: anything that changes with the document, such as its modification time and size

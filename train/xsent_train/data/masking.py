@@ -37,7 +37,7 @@ class MaskedPairs(NamedTuple):
     """Both sides of B pairs, and their hidden pieces."""
 
     sides: Sides  # English and translation, unchanged
-    read: tuple[Labelled, Labelled]  # the sides as the encoder reads them
+    read: tuple[Labelled, Labelled]  # the sides as the encoder reads them, perhaps with copies as translations
     piece: Tensor | None = None  # the hidden piece of each pair [B]; None if no objective hides one
     masked: tuple[Tensor, Tensor] | None = None  # for each side, whether the hidden piece is on it [B]
     joined: Labelled | None = None  # the pairs as one sentence each, for TLM
@@ -52,6 +52,8 @@ def hide(
         read, piece, masked = mask_one_side(sides, maskable, generator)
     share = objectives.mlm.share if objectives.mlm else 0.0
     labelled = (label(read[0], maskable, share, generator), label(read[1], maskable, share, generator))
+    if objectives.shuffles:
+        labelled = labelled[0], with_shuffled_copies(sides[0], labelled[1], generator)
     joined = None
     if objectives.tlm:
         joined = label(join_pairs(sides, max_length), maskable, objectives.tlm.share, generator)
@@ -101,6 +103,20 @@ def label(tokens: Tokens, maskable: Tensor, share: float, generator: torch.Gener
     lot = torch.rand(len(positions), generator=generator)
     shown = torch.where(lot < BECOME_MASK + BECOME_ANY, others, originals).masked_fill(lot < BECOME_MASK, MASK)
     return Labelled(Tokens(tokens.ids.index_copy(0, positions, shown), tokens.lengths), labels)
+
+
+def with_shuffled_copies(sentences: Tokens, others: Labelled, generator: torch.Generator) -> Labelled:
+    """The other side of some pairs, where a copy of the sentence in random order takes the place of an empty one.
+
+    Nothing is to be predicted in a copy (HiCTL's positive for text of one language, wei2020 section 3.1).
+    """
+    tokens, empty = others.tokens, others.tokens.lengths == 0
+    lot = torch.rand(len(sentences.ids), generator=generator, dtype=torch.float64)
+    copies = sentences.ids[(sentences.sentence + lot).argsort()][empty[sentences.sentence]]
+    order = torch.cat([tokens.sentence, sentences.sentence[empty[sentences.sentence]]]).argsort(stable=True)
+    ids, labels = torch.cat([tokens.ids, copies]), torch.cat([others.labels, torch.full_like(copies, NOT_HIDDEN)])
+    lengths = torch.where(empty, sentences.lengths, tokens.lengths)
+    return Labelled(Tokens(ids[order], lengths), labels[order])
 
 
 def join_pairs(sides: Sides, max_length: int) -> Tokens:

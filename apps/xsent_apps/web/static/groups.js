@@ -1,7 +1,7 @@
 // Groups of texts on one subject, each with a name, as xsent/mining/clusters.py and names.py find them.
 
 import { cut } from "./dom.js";
-import { beginning, wordKeys } from "./words.js";
+import { beginning, wordKeys } from "./xsent/words.js";
 
 const THRESHOLD = 0.05; // mean cosine, after subtracting the background, from which two groups are merged
 const SMALLEST = 5; // texts of a group

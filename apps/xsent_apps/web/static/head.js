@@ -1,7 +1,7 @@
 // A zero-shot head, as in `LinearClassifier.from_descriptions`: a text gets the label with the nearest centre, or none if
 // it is near no centre. xsent/classification/limit.py explains the limit.
 
-import { cosine } from "./model.js";
+import { cosine } from "./xsent/search.js";
 
 const WORTH = 4; // a description weighs as much as this many examples
 const FAR = 0.05; // share of the examples that the limit may reject

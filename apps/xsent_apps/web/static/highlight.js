@@ -1,7 +1,7 @@
 // Finds the sentence of a passage, and the words in it, that are nearest to a query. No word has to match: sentences and
 // runs of words are compared by their vectors.
 
-import { cosine } from "./model.js";
+import { cosine } from "./xsent/search.js";
 import { toSentences } from "./texts.js";
 
 const LONG = 7; // words; shorter sentences are marked as a whole

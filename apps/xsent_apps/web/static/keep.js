@@ -46,10 +46,3 @@ async function readAll(response, onBytes) {
   }
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
-
-/** Unpacks gzip; bytes that the host has already unpacked are unchanged. @param {Uint8Array} bytes */
-export async function unpack(bytes) {
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}

@@ -1,6 +1,6 @@
 // The language of a text, from its script and its function words, as in xsent/languages.py.
 
-import { fold, withoutAccents } from "./words.js";
+import { fold, withoutAccents } from "./xsent/words.js";
 
 const LOOKED_AT = 1000; // characters; more do not help
 const WORD = /\p{L}+/gu;

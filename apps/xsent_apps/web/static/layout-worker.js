@@ -3,7 +3,7 @@
 import { groupsOf, namesOf, withoutBackground } from "./groups.js";
 import { Languages } from "./languages.js";
 import { cosinesOf, layOut } from "./layout.js";
-import { joinedKeys } from "./words.js";
+import { joinedKeys } from "./xsent/words.js";
 
 onmessage = async ({ data: { vectors, dim, texts, rarities } }) => {
   const response = await fetch(new URL("function_words.json", import.meta.url));

@@ -1,7 +1,7 @@
 // The texts in the page, and their vectors as they are computed.
 
 import { toPassages } from "./texts.js";
-import { hasWords, joinedKeys } from "./words.js";
+import { hasWords, joinedKeys } from "./xsent/words.js";
 
 const MOST = 20_000; // most passages
 const BLOCK = 10_000; // about how many characters become searchable at once

@@ -1,7 +1,7 @@
 // The panel with the map: lays out the passages when it is opened, and handles mouse, touch and keys.
 
 import { byId, counted, cut, dot, later, make } from "./dom.js";
-import { cosine } from "./model.js";
+import { cosine } from "./xsent/search.js";
 import { save, saveCsv } from "./table.js";
 import { View } from "./view.js";
 

@@ -2,8 +2,8 @@
 
 const REMEMBERED = 50_000; // vectors of 1.5 kB
 
-/** @typedef {{keys: string[], rarity: number}} Word */
-/** @typedef {{vector: Float32Array, windows: number, unknown: boolean, words?: Word[]}} Encoded only a query has words */
+/** @typedef {{vector: Float32Array, windows: number, unknown: boolean, words?: import("./xsent/words.js").Word[]}} Encoded
+ *   only a query has words */
 
 export class Model extends EventTarget {
   #worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
@@ -85,11 +85,4 @@ export class Model extends EventTarget {
   #tell(kind, detail) {
     this.dispatchEvent(new CustomEvent(kind, { detail }));
   }
-}
-
-/** Inner product: the cosine of vectors of length 1. @param {Float32Array} a @param {Float32Array} b */
-export function cosine(a, b) {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
-  return sum;
 }

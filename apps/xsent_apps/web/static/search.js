@@ -2,17 +2,13 @@
 
 import { bar, byId, counted, dot, growingList, later, make } from "./dom.js";
 import { nearestPart, nearestSentence } from "./highlight.js";
-import { cosine } from "./model.js";
 import { headingsOf } from "./passages.js";
 import { saveCsv } from "./table.js";
-import { sharesOf } from "./words.js";
+import { CLOSE, rank, WORDS } from "./xsent/search.js";
 
 const FOUND = 50;
 const SHOWN = 8; // results at first
 const MARKED = 6; // results in which the nearest words are marked
-// As in xsent/search/index.py: the bonus for all words of a query, and a score that 1% of unrelated texts reach.
-const WORDS = 0.5;
-const CLOSE = 0.35;
 const SUGGESTIONS = ["Wo kann ich mein Fahrrad abstellen?", "quand passe le train", "il cane non vuole mangiare", "明日の天気"];
 
 /** @param {import("./model.js").Model} model @param {import("./library.js").Library} library */
@@ -80,13 +76,6 @@ export function openSearch(model, library) {
   library.addEventListener("changed", later(() => show(), 60));
   show();
   return { similar };
-}
-
-/** Passages with a vector, best first, ties in order; the words of the query count, too. */
-function rank(passages, { vector, words }) {
-  const shares = sharesOf(words, passages);
-  const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] }));
-  return results.sort((a, b) => b.score - a.score);
 }
 
 function verdict(ranked, library, took) {

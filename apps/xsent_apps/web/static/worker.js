@@ -1,10 +1,11 @@
 // The thread that runs the model, so that typing never waits for it. One text at a time; urgent ones come first.
 
-import { Encoder } from "./encoder.js";
-import { askToStay, fetchKept, unpack } from "./keep.js";
+import { askToStay, fetchKept } from "./keep.js";
+import { Encoder } from "./xsent/encoder.js";
+import { unpack } from "./xsent/files.js";
 
 const NEAR = 1e-3; // tolerance of each number of a golden vector
-const RUNTIME = "vendor/onnxruntime.wasm.gz";
+const RUNTIME = "xsent/vendor/onnxruntime.wasm.gz";
 
 let encoder;
 const urgent = [];
@@ -23,7 +24,7 @@ async function open(list) {
       postMessage({ kind: "progress", done, total });
     });
   };
-  encoder = await Encoder.open((name) => read(`model/${name}`), read(RUNTIME).then(unpack));
+  encoder = await Encoder.of((name) => read(`model/${name}`), read(RUNTIME).then(unpack));
   await encoder.encode("warm");
   const start = performance.now();
   const differences = await encoder.checkGolden();
@@ -72,7 +73,7 @@ async function advance(job) {
   const start = performance.now();
   try {
     const text = job.texts[job.next];
-    const encoded = await (job.query ? encoder.encodeQuery(text) : encoder.encode(text));
+    const encoded = await (job.query ? encoder.readQuery(text) : encoder.read(text));
     const milliseconds = performance.now() - start;
     postMessage({ kind: "encoded", id: job.id, at: job.next, encoded, milliseconds }, [encoded.vector.buffer]);
   } catch (error) {

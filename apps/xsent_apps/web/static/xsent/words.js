@@ -1,6 +1,6 @@
 // Words as a search compares them, as in xsent/words.py: different spellings of a word become equal.
 
-import { findNumbers } from "./numbers.js";
+import { findFractions, findNumbers } from "./numbers.js";
 
 // Soft hyphens, zero-width spaces and joiners, bidirectional marks: FORMAT of xsent/clean.py.
 const FORMAT =
@@ -33,6 +33,8 @@ const SHORTEST = 4; // fewest letters of a beginning
 const ENDING = 3; // most letters of an ending
 const MOST_WORDS = 32; // a longer query is a text in itself, not a search for words
 
+/** @typedef {{keys: string[], rarity: number}} Word of a query */
+
 /** @param {string} text */
 export const removeFormat = (text) => text.replace(FORMAT, "");
 
@@ -43,12 +45,18 @@ export function* wordKeys(text) {
 
 function* keysOfFolded(folded) {
   let end = 0;
-  for (const number of findNumbers(folded)) {
+  for (const number of wholeNumbers(folded)) {
     yield* writtenKeys(folded.slice(end, number.start));
     yield* number.words;
     end = number.end;
   }
   yield* writtenKeys(folded.slice(end));
+}
+
+function wholeNumbers(folded) {
+  const whole = findNumbers(folded);
+  const taken = whole.reduce((text, { start, end }) => text.fill(1, start, end), new Uint8Array(folded.length));
+  return [...whole, ...findFractions(folded).filter(({ start, end }) => !taken.subarray(start, end).includes(1))].sort((a, b) => a.start - b.start);
 }
 
 function folding(text) {
@@ -80,7 +88,7 @@ export function joinedKeys(text) {
   const folded = folding(text);
   const written = [...writtenKeys(folded)].flat();
   const known = new Set(written);
-  return [...written, ...[...keysOfFolded(folded)].flat().filter((key) => !known.has(key))].map((key) => ` ${key} `).join("");
+  return [...written, ...new Set([...keysOfFolded(folded)].flat().filter((key) => !known.has(key)))].map((key) => ` ${key} `).join("");
 }
 
 /** What a key shares with other forms of its word, as in xsent/words.py; empty if it is short or has a digit. */
@@ -93,7 +101,7 @@ export function beginning(key) {
 /**
  * Score of the words that each passage shares with a query, from 0 to 1, as in `shared_words` of xsent/search/store.py:
  * all words score 1, fewer words less, the commoner they are. A word that matches only by its beginning counts half.
- * @param {{keys: string[], rarity: number}[]} words of the query @param {{keys: string}[]} passages
+ * @param {Word[]} words of the query @param {{keys: string}[]} passages
  */
 export function sharesOf(words, passages) {
   const shares = new Float64Array(passages.length);

@@ -1,22 +1,30 @@
 // Texts to vectors, as in xsent/encoder.py: one at a time through the graph, long ones in windows.
 
-import * as ort from "./vendor/onnxruntime.js";
+import { folderUrl, readFile, unpack } from "./files.js";
 import { Tokenizer } from "./tokenizer.js";
+import * as ort from "./vendor/onnxruntime.js";
 
 const DATA = ["embeddings.bin", "weights.bin"]; // the graph's weights
 const FORMATS = [2, 3, 4];
 const WINDOW = 128; // most tokens per window of a text that is too long to read at once
 
 export class Encoder {
+  /** Opens a bundle, by default the one in this package. @param {string | URL} folder a path in Node, or an address */
+  static open(folder = new URL("model/", import.meta.url)) {
+    const url = folderUrl(folder);
+    const wasm = readFile(new URL("vendor/onnxruntime.wasm.gz", import.meta.url)).then(unpack);
+    return Encoder.of((name) => readFile(new URL(name, url)), wasm);
+  }
+
   /**
    * @param {(name: string) => Promise<Uint8Array>} read a file of the bundle
    * @param {Promise<Uint8Array>} wasm ONNX Runtime
    */
-  static async open(read, wasm) {
+  static async of(read, wasm) {
     const manifest = JSON.parse(new TextDecoder().decode(await read("xsent.json")));
     if (!FORMATS.includes(manifest.format_version)) {
       const reads = FORMATS.join(", ");
-      throw new Error(`The model has format ${manifest.format_version}, this page reads ${reads}; export it again.`);
+      throw new Error(`The model has format ${manifest.format_version}, expected ${reads}; export it again.`);
     }
     const checked = async (name) => check(name, await read(name), manifest.files[name]);
     const names = ["sentencepiece.model", "model.onnx", ...DATA];
@@ -33,8 +41,16 @@ export class Encoder {
     return encoder;
   }
 
-  /** A vector of length 1, zero for an empty text; the number of windows, and whether the characters are unknown. */
-  async encode(text) {
+  /** A vector of length 1 for each text, zero for an empty one. @param {string | string[]} texts */
+  async encode(texts) {
+    if (typeof texts === "string") return (await this.read(texts)).vector;
+    const vectors = [];
+    for (const text of texts) vectors.push((await this.read(text)).vector);
+    return vectors;
+  }
+
+  /** The vector of a text, the number of windows that it took, and whether its characters are unknown. */
+  async read(text) {
     const ids = this.tokenizer.encode(text);
     const { dim, max_length: longest } = this.manifest;
     const total = new Float64Array(dim);
@@ -49,8 +65,8 @@ export class Encoder {
   }
 
   /** The same for a query, with its words. */
-  async encodeQuery(text) {
-    return { ...(await this.encode(text)), words: this.tokenizer.wordsOf(text) };
+  async readQuery(text) {
+    return { ...(await this.read(text)), words: this.tokenizer.wordsOf(text) };
   }
 
   async #embed(ids) {
@@ -64,7 +80,7 @@ export class Encoder {
     const { sentences, vectors } = this.manifest.golden;
     const differences = [];
     for (const [row, sentence] of sentences.entries()) {
-      const { vector } = await this.encode(sentence);
+      const vector = await this.encode(sentence);
       differences.push(Math.max(...vector.map((value, i) => Math.abs(value - vectors[row][i]))));
     }
     return differences;
@@ -80,7 +96,7 @@ async function check(name, bytes, expected) {
   const digest = globalThis.crypto?.subtle && (await crypto.subtle.digest("SHA-256", bytes)); // missing over plain HTTP
   const hex = digest && Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
   if (bytes.length !== expected.bytes || (hex && hex !== expected.sha256)) {
-    throw new Error(`${name} is damaged (${bytes.length} bytes, expected ${expected.bytes}); reload the page.`);
+    throw new Error(`${name} is damaged (${bytes.length} bytes, expected ${expected.bytes}); fetch it again.`);
   }
   return bytes;
 }

@@ -126,7 +126,7 @@ class Normalizer {
     this.space = new TextEncoder().encode(escapeWhitespaces ? SPACE : " ");
     const size = charsmap.length ? new DataView(charsmap.buffer, charsmap.byteOffset).getUint32(0, true) : 0;
     // Copied, because its offset in the file may not be a multiple of four. A double-array trie (Aoe 1989; darts-clone).
-    this.trie = new Uint32Array(charsmap.slice(4, 4 + size).buffer);
+    this.trie = new Uint32Array(new Uint8Array(charsmap.subarray(4, 4 + size)).buffer);
     this.replacements = charsmap.subarray(4 + size); // each ends in a zero byte
   }
 
@@ -175,7 +175,7 @@ function refuseOthers(trainer, normalizer, pieces) {
     (trainer.suffix && "marks spaces at the ends of words") ||
     (!pieces.some((piece) => piece.type === TYPE.unknown) && "has no piece for unknown characters") ||
     (pieces.some((piece) => piece.type === TYPE.userDefined) && "has user-defined pieces");
-  if (wrong) throw new Error(`The tokenizer ${wrong}; this page reads unigram models like those of xsent.`);
+  if (wrong) throw new Error(`The tokenizer ${wrong}; expected a unigram model like those of xsent.`);
 }
 
 /** The fields of sentencepiece_model.proto that matter here, with their defaults. */

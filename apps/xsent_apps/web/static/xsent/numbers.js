@@ -119,6 +119,22 @@ export function findNumbers(text) {
   return found.sort((a, b) => a.start - b.start);
 }
 
+/** The fractions and codes of a text that a search compares whole: ½, 2 3/4, half, XK-42. @returns {Found[]} */
+export function findFractions(text) {
+  const found = [];
+  const add = (match, words) => found.push({ start: match.index, end: match.index + match[0].length, words });
+  for (const pattern of FRACTIONS) for (const match of text.matchAll(pattern)) add(match, [[fraction(match[1], match[2], match[3])]]);
+  for (const match of text.matchAll(HALF_WORD)) add(match, [[match[0], fraction("", "1", "2")]]);
+  for (const match of text.matchAll(CODE)) {
+    const groups = match[0].split("-");
+    const joined = groups.join("");
+    if (joined.length >= SHORTEST_CODE || /[^0-9]/.test(joined)) add(match, groups.map((group) => [group, joined]));
+  }
+  return found.sort((a, b) => a.start - b.start);
+}
+
+const fraction = (whole, over, under) => value(...(Number(whole || 0) + over / under).toFixed(3).split("."));
+
 function value(whole, fraction = "") {
   const kept = fraction.replace(/0+$/, "");
   return (unzeroed(whole) || "0") + (kept && DECIMAL + kept);
@@ -203,6 +219,19 @@ function scaled(first, sign, others, fraction, scale) {
 const japanese = (written) => [[integer(written)]];
 const iban = (written) => [[written.replace(/[ -]/g, "")]];
 const amount = (whole, fraction) => [[value(whole.replaceAll(",", ""), fraction)]];
+
+const FRACTIONS = [/([0-9]{0,3}) ?([1-9])⁄([2-9])(?![0-9])/g, /(?<![0-9.,/-])(?:([0-9]{1,3}) )?([1-9])\/([2-9])(?![0-9/]|[.,-][0-9])/g];
+const HALVES =
+  "half halves halb halbe halben halber halbes hälfte demi demie moitié media medio mitad mezza mezzo mezz metà meia" +
+  " meio metade halve helft половина половину половины половиной";
+const NO_HALF = ["social", "mass", "new", "la", "las", "los", "il", "nel", "по"].map((word) => `(?<!${word} )`).join("");
+const HALF_WORD = new RegExp(`${NO_HALF}${BEGIN}(?:${HALVES.replaceAll(" ", "|")})${END}`, "g");
+// Short groups of letters and digits, one of them with a digit.
+const CODE = new RegExp(
+  `(?<![0-9${LETTERS}-])(?=[a-z-]{0,9}[0-9])(?:[a-z]{1,4}|[0-9]{1,12})(?:-(?:[a-z]{1,4}|[0-9]{1,12})){1,3}(?![0-9${LETTERS}-])`,
+  "g",
+);
+const SHORTEST_CODE = 6; // digits; fewer are pages or years
 
 const NOTATIONS = [
   [`${BEGIN}([a-z]{2}[0-9]{2}[ -]?[a-z0-9]{4}(?:[ -]?[0-9][0-9a-z]{3}){2,6}(?:[ -]?[0-9][0-9a-z]{0,2})?)${END}`, iban],

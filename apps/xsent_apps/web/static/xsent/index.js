@@ -1,0 +1,2 @@
+export { Encoder } from "./encoder.js";
+export { SearchIndex, cosine } from "./search.js";

@@ -1,0 +1,51 @@
+// Passages by meaning and by words, as in xsent/search/index.py.
+
+import { hasWords, joinedKeys, sharesOf } from "./words.js";
+
+export const WORDS = 0.5; // bonus for all words of a query
+export const CLOSE = 0.35; // a score that 1% of unrelated texts reach
+
+/** Inner product: the cosine of vectors of length 1. @param {Float32Array} a @param {Float32Array} b */
+export function cosine(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/**
+ * Passages best first, ties in order; the words of the query count, too.
+ * @template {{keys: string, encoded: {vector: Float32Array}}} P
+ * @param {P[]} passages @param {{vector: Float32Array, words: import("./words.js").Word[]}} query
+ */
+export function rank(passages, { vector, words }) {
+  const shares = sharesOf(words, passages);
+  const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] }));
+  return results.sort((a, b) => b.score - a.score);
+}
+
+/** Texts in memory, with their vectors and words. */
+export class SearchIndex {
+  #encoder;
+  #passages = [];
+
+  /** @param {import("./encoder.js").Encoder} encoder */
+  constructor(encoder) {
+    this.#encoder = encoder;
+  }
+
+  /** Encodes texts and adds them; a text without letters and digits is never found. @param {Iterable<string>} texts */
+  async add(texts) {
+    for (const text of texts) {
+      const passage = { text, row: this.#passages.length, keys: hasWords(text) ? joinedKeys(text) : "" };
+      this.#passages.push({ ...passage, encoded: await this.#encoder.read(text) });
+    }
+  }
+
+  /** The nearest texts, best first. @param {string} query @param {{limit?: number}} options */
+  async search(query, { limit = 10 } = {}) {
+    const read = await this.#encoder.readQuery(query);
+    if (!read.windows) return [];
+    const ranked = rank(this.#passages.filter(({ keys }) => keys), read);
+    return ranked.slice(0, limit).map(({ passage: { text, row }, score }) => ({ text, row, score, close: score >= CLOSE }));
+  }
+}

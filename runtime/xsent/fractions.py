@@ -1,0 +1,48 @@
+"""Fractions and codes of a text that a search compares whole: ½, 2 3/4, half, and XK-42, which may also be XK42.
+
+Apart from `xsent.numbers`, because 3/4 may be a date, and words for half have other meanings. The page of `xsent web`
+reads the same notations: numbers.js.
+"""
+
+import re
+
+from xsent.numbers import LETTERS, Number, value
+
+HALVES = (  # in the nine languages
+    "half halves halb halbe halben halber halbes hälfte demi demie moitié media medio mitad mezza mezzo mezz metà meia"
+    " meio metade halve helft половина половину половины половиной"
+)
+_FRACTIONS = (
+    re.compile("([0-9]{0,3}) ?([1-9])⁄([2-9])(?![0-9])"),  # ½ in the form NFKC
+    re.compile("(?<![0-9.,/-])(?:([0-9]{1,3}) )?([1-9])/([2-9])(?![0-9/]|[.,-][0-9])"),
+)
+_NO_HALF = "".join(f"(?<!{word} )" for word in ("social", "mass", "new", "la", "las", "los", "il", "nel", "по"))
+_HALF_WORD = re.compile(f"{_NO_HALF}(?<![0-9{LETTERS}])(?:{HALVES.replace(' ', '|')})(?![0-9{LETTERS}])")
+# Short groups of letters and digits, one of them with a digit.
+_CODE = re.compile(
+    f"(?<![0-9{LETTERS}-])(?=[a-z-]{{0,9}}[0-9])(?:[a-z]{{1,4}}|[0-9]{{1,12}})(?:-(?:[a-z]{{1,4}}|[0-9]{{1,12}})){{1,3}}"
+    f"(?![0-9{LETTERS}-])"
+)
+_SHORTEST_CODE = 6  # digits; fewer are pages or years
+
+
+def find_fractions(text: str) -> list[Number]:
+    """The fractions and codes of a text, in their order; the text is in lower case and in the form NFKC."""
+    found = [
+        Number("fraction", *match.span(), ((_fraction(*match.groups("")),),))
+        for pattern in _FRACTIONS
+        for match in pattern.finditer(text)
+    ]
+    found += [
+        Number("fraction", *match.span(), ((match[0], _fraction("", "1", "2")),)) for match in _HALF_WORD.finditer(text)
+    ]
+    for match in _CODE.finditer(text):
+        groups = match[0].split("-")
+        joined = "".join(groups)
+        if len(joined) >= _SHORTEST_CODE or not joined.isdigit():
+            found.append(Number("code", *match.span(), tuple((group, joined) for group in groups)))
+    return sorted(found, key=lambda number: number.start)
+
+
+def _fraction(whole: str, over: str, under: str) -> str:
+    return value(*f"{int(whole or 0) + int(over) / int(under):.3f}".split("."))
