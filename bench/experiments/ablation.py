@@ -52,6 +52,7 @@ CONTENTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("ablation.toml
 METHOD: list[str] = CONTENTS["method"]  # the first points of the report, with fields of the plan in braces
 
 VALIDATION = {"p1": "held-out P@1", "loss": "held-out loss"}  # from names in a checkpoint to headings
+NEEDED = 3  # seeds: by chance, all of one row are above all of another once in 20 times
 LAST = (*VALIDATION.values(), "s/1,000 steps", "peak MiB")  # headings after those of the scores
 DECIMALS = {"held-out loss": 3, "peak MiB": 0}  # 1 for other headings
 PAPER = "paper "  # before the heading of a paper's numbers
@@ -211,16 +212,17 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
     if waiting:
         logger.info("%d of %d rows to train", len(waiting), len(rows))
         list(answers([__file__, ROW, str(folder)], threads=plan.threads))
-    done = len(rows) - len(waiting)
-    for name, row in waiting.items():
+    began = time.monotonic()
+    for number, (name, row) in enumerate(waiting.items(), 1):
         log = folder / "rows" / f"{name}.log"
         with log.open("w+b") as messages:
             try:
                 list(answers([__file__, ROW, str(folder), *row], threads=plan.threads, messages=messages))
             except DataError as error:
                 raise XsentError(f"{name} failed: {error}; see {log}; the same command tries it again") from error
-        done += 1
-        logger.info("%s: done, %d of %d rows", name, done, len(rows))
+        left = len(waiting) - number
+        minutes = (time.monotonic() - began) / 60 / number
+        logger.info("%s: done, %d of %d rows, %.0f minutes left", name, len(rows) - left, len(rows), minutes * left)
         write_ablation(plan, folder, command)
     return write_ablation(plan, folder, command)
 
@@ -326,23 +328,20 @@ def write_small_xsr(source: Path, folder: Path, language: str, distractors: int)
 
 def write_ablation(plan: AblationPlan, folder: Path, command: str) -> Path:
     """Write `ablation.md` from the finished rows; returns its path."""
-    found: dict[str, dict[str, Figures]] = {}
+    found: dict[str, list[Figures]] = {}
     for file in sorted((folder / "rows").glob("*.json")):
-        key, _, seed = file.stem.rpartition("-")
-        found.setdefault(key, {})[seed] = json.loads(file.read_bytes())
+        found.setdefault(file.stem.rpartition("-")[0], []).append(json.loads(file.read_bytes()))
     about = f"`{command}` on {processor_name()}, {plan.threads} thread{'s' * (plan.threads > 1)} per row."
     fields = {**vars(plan), "languages": ", ".join(plan.languages), "first": plan.languages[0]}
     method = Section("How it was measured", points=[text.format(**fields) for text in METHOD])
     shown = [group for group in GROUPS if any(row.key in found for row in group.rows)]
-    every = {key: list(seeds.values()) for key, seeds in found.items()}
     orders = [order for group in shown for order in group_orders(group, found)]
-    held = [Section("What holds", CONTENTS["holds"], (), Table(ORDER, orders))] if orders else []
-    return write_pages(
-        "Ablation", about, [*held, method, *(group_section(g, every) for g in shown)], folder, "ablation"
-    )
+    held = [Section("What holds", CONTENTS["holds"].format(needed=NEEDED), (), Table(ORDER, orders))] if orders else []
+    tables = [group_section(group, found) for group in shown]
+    return write_pages("Ablation", about, [*held, method, *tables], folder, "ablation")
 
 
-def group_orders(group: RowGroup, found: Mapping[str, Mapping[str, Figures]]) -> list[list[str]]:
+def group_orders(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> list[list[str]]:
     """Whether the order of the rows in a paper is ours, for neighbours in it: rows of a table with headings `ORDER`."""
     orders = []
     for column, heading in enumerate(group.papers):
@@ -350,20 +349,18 @@ def group_orders(group: RowGroup, found: Mapping[str, Mapping[str, Figures]]) ->
         known = [row for row in group.rows if row.paper and row.key in found]
         ranked = sorted(known, key=lambda row: row.paper[column], reverse=True)
         for better, worse in pairwise(ranked):
-            both = [seed for seed in found[better.key] if seed in found[worse.key]]
-            values = [row.numbers([found[row.key][seed] for seed in both]).get(ours, []) for row in (better, worse)]
-            differences = [a - b for a, b in zip(*values, strict=True)]
-            if differences and (paper := better.paper[column] - worse.paper[column]):
-                order = f"{better.label} > {worse.label}"
-                orders.append([order, ours, f"{paper:+.1f}", mean_cell(differences, 1, "+"), verdict(differences)])
+            first, second = (row.numbers(found[row.key]).get(ours, []) for row in (better, worse))
+            if first and second and (paper := better.paper[column] - worse.paper[column]):
+                order, here = f"{better.label} > {worse.label}", fmean(first) - fmean(second)
+                orders.append([order, ours, f"{paper:+.1f}", f"{here:+.1f}", verdict(first, second)])
     return orders
 
 
-def verdict(differences: Sequence[float]) -> str:
-    """Whether an order holds, by the differences of each seed."""
-    if len(differences) < 2 or min(differences) <= 0 <= max(differences):
+def verdict(better: Sequence[float], worse: Sequence[float]) -> str:
+    """Whether an order holds, by the scores of each seed."""
+    if min(len(better), len(worse)) < NEEDED or max(min(better), min(worse)) <= min(max(better), max(worse)):
         return "open"
-    return "yes" if min(differences) > 0 else "no"
+    return "yes" if min(better) > max(worse) else "no"
 
 
 def group_section(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> Section:
@@ -383,12 +380,12 @@ def group_section(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> Se
     return Section(group.title, group.note, (), Table(["", *headings, *papers], rows))
 
 
-def mean_cell(numbers: Sequence[float], decimals: int, sign: str = "") -> str:
+def mean_cell(numbers: Sequence[float], decimals: int) -> str:
     """The mean, with the sample deviation if there are several numbers."""
     if not numbers:
         return NONE
     deviation = f" ± {stdev(numbers):.{decimals}f}" if len(numbers) > 1 else ""
-    return f"{fmean(numbers):{sign}.{decimals}f}{deviation}"
+    return f"{fmean(numbers):.{decimals}f}{deviation}"
 
 
 @one_line_errors()
@@ -410,7 +407,9 @@ def ablation(
     """
     model = str(teacher.resolve()) if teacher else ""
     plan = AblationPlan(data=str(data.resolve()), teacher=model, pairs=pairs, threads=threads)
-    typer.echo(run_ablation(plan, out, shlex.join(["python", *sys.argv]), numbers(seeds), split_names(only)))
+    folders = {str(data): "DATA", str(out): "OUT"}  # the page names no folders of this machine
+    words = ["python", "bench/experiments/ablation.py", *(folders.get(word, word) for word in sys.argv[1:])]
+    typer.echo(run_ablation(plan, out, shlex.join(words), numbers(seeds), split_names(only)))
 
 
 @one_line_errors()

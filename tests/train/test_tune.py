@@ -13,7 +13,6 @@ from trainings import assert_same_weights, command, export_command
 
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import DataError
-from xsent_train.checkpoint import load_checkpoint
 from xsent_train.data.corpus import PAIRS, PASSAGES, SCORED, SENTENCES, recognise_text
 from xsent_train.derive import checkpoint_from_bundle, model_path
 from xsent_train.stage_loop import Validation, read_log
@@ -44,7 +43,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tuned(mini_bundle: Path, pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
-    return tune(mini_bundle, pairs, tmp_path_factory.mktemp("tuned") / "run", lines_seen=4800, threads=1)
+    return tune(mini_bundle, pairs, tmp_path_factory.mktemp("tuned") / "run", lines_seen=9600, threads=1)
 
 
 def test_own_pairs_are_found_and_the_bundle_keeps_what_it_was(tuned: Tuned, mini_bundle: Path, tmp_path: Path) -> None:
@@ -92,8 +91,7 @@ def test_other_text(kind: str, mini_bundle: Path, tmp_path: Path) -> None:
     assert tuned.before.keys() == tuned.after.keys() >= {("own", "fr", 2), ("own", "de", 2)}
     if kind == SENTENCES:
         assert tuned.before["own", "fr", 2] == 100.0  # each finds its own vector
-    changed = load_checkpoint(tuned.checkpoint).about
-    assert changed["step"] == (2 if kind == SENTENCES else 3)
+    assert max(read_log(tuned.checkpoint.parents[1] / "log.jsonl")["own"]) == (2 if kind == SENTENCES else 3)
 
 
 def test_little_memory_trains_only_the_last_layer(tuned: Tuned, mini_bundle: Path, pairs: Path, tmp_path: Path) -> None:
@@ -101,7 +99,8 @@ def test_little_memory_trains_only_the_last_layer(tuned: Tuned, mini_bundle: Pat
     start = checkpoint_from_bundle(mini_bundle).weights
     for result, learnt in ((small, {UPPER}), (tuned, {TABLE, LAYER, UPPER})):
         weights = load_file(result.checkpoint / "model.safetensors")
-        changed = {name for name in (TABLE, LAYER, UPPER) if (weights[name] != start[name].numpy()).any()}
+        names = (TABLE, LAYER, UPPER)  # a mean of two equal weights is rounded
+        changed = {name for name in names if abs(weights[name] - start[name].numpy()).max() > 1e-6}
         assert changed == learnt
     for size in ("1", "300MB", "GB"):
         with pytest.raises(DataError, match=f"--memory {size}: expected at least"):

@@ -124,12 +124,13 @@ def tune(
     """
     model, text, out = model_path(Path(model)), Path(text), Path(out)
     keep, tests = (Path(path) if path else None for path in (keep, tests))
+    small = memory is not None and size_in_bytes(memory) < SMALL_MEMORY
     start = open_checkpoint(model)
     own, kept = (recognise_text(path, start.languages) if path else None for path in (text, keep))
     assert own is not None
     if keep and kept and kept.kind != PAIRS:
         raise DataError(f"{keep}: {kept.kind}; general text to keep must be {PAIRS}: {LAYOUTS[PAIRS]}")
-    recipe = _recipe(start, own, kept, lines_seen, memory is not None and size_in_bytes(memory) < SMALL_MEMORY)
+    recipe = _recipe(start, own, kept, lines_seen, small)
     del start  # which takes memory
     folder = out / STAGE
     if out.exists() and not folder.is_dir() and (not out.is_dir() or any(out.iterdir())):
@@ -201,7 +202,7 @@ def _recipe(start: Checkpoint, own: OwnText, kept: OwnText | None, lines_seen: i
         corpus=corpus,
         licence=start.licence,
         attribution=tuple(dict.fromkeys(sources)),
-        stages=(stage, mean),
+        stages=(stage,) if small else (stage, mean),  # the mean needs both models in memory
         scored=ScoredConfig(files=(OTHER,)) if own.kind == SCORED else None,
         passages=PassagesConfig(files=(OTHER,)) if own.kind == PASSAGES else None,
         readouts=bool(start.config.depths),
