@@ -57,7 +57,7 @@ KEPT_SHARE = 0.25  # of what is drawn
 MEASURED, HELD_OUT_SHARE = 250, 0.125  # lines per language to hold out, and their largest share
 EPOCHS, ENOUGH, MOST_SEEN = 10, 15_000, 100_000  # lines are repeated up to EPOCHS times while fewer than ENOUGH
 LEAST_MEMORY, SMALL_MEMORY = 9e8, 2e9  # bytes; below SMALL_MEMORY, not all weights are trained
-START_SHARE = 0.6  # of the start in the mean, which wins back what other languages lost
+START_SHARE = 0.5  # of the start in the mean, which wins back what other languages lost
 MOST_LOST = 0.3  # points that do not count as a loss
 
 Row = tuple[str, str, int]  # text, language, layers
