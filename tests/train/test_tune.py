@@ -66,11 +66,8 @@ def test_languages_without_own_text_are_kept_and_need_no_pairs_to_export(mini_bu
 
 
 def test_general_text_is_mixed_in_and_measured(mini_bundle: Path, pairs: Path, tmp_path: Path) -> None:
-    german = tmp_path / "german.tsv"
-    german.write_text(
-        "".join("\t".join(pair) + "\n" for pair in toy_pairs(400, 3) if pair[1] == "de"), encoding="utf-8"
-    )
-    code, out, said = command("tune", mini_bundle, german, tmp_path / "run", "--keep", pairs, "--lines-seen", 96)
+    text = german(tmp_path / "german.tsv")
+    code, out, said = command("tune", mini_bundle, text, tmp_path / "run", "--keep", pairs, "--lines-seen", 96)
     assert code == 0, said
     assert {tuple(line.split()[:2]) for line in out.splitlines()[1:]} >= {("own", "de"), ("kept", "de"), ("kept", "fr")}
     assert f"next: xsent-export {tmp_path / 'run'} MY-BUNDLE" in said
