@@ -1,7 +1,7 @@
 """Leaves out of a mail what its sender did not write: answered mails, their headers, signatures and footers."""
 
 import re
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 Lines = list[tuple[int, str]]
 
@@ -68,10 +68,20 @@ _FOOTER = re.compile(
     r"(?:unsubscribe|(?:hier |newsletter )?(?:abmelden|abbestellen)|se désabonner|se désinscrire|darse de baja|"
     r"cancelar (?:la |tu |su )?suscripción|disiscriviti|annulla l['’]iscrizione|"
     r"(?:cancelar|anular) a? ?(?:subscrição|inscrição|assinatura)|afmelden|uitschrijven|отписаться|配信停止|購読解除)"
-    r"(?:\W*$|\s*[|·<(]))",
+    r"(?:\W*$|\s*[|·<(])|"
+    r"(?:caution|warning|external|achtung|vorsicht|attention|atención|attenzione|atenção|let op|внимание)\b\W[^\n]{0,30}"
+    r"(?:mail|message|nachricht|correo|mensaje|messaggio|mensagem|bericht|письмо)\b[^\n]{0,40}"
+    r"\b(?:outside|extern|außerhalb|extérieur|fuera|estern|fora|buiten|внешн))",
     re.IGNORECASE,
 )
 _LONGEST_FOOTER = 250  # characters
+# This mail is confidential and for nobody but the recipient: what companies write below every mail.
+_CONFIDENTIAL = re.compile(
+    r"(?:mail|message|nachricht|courriel|correo|mensaje|messaggio|mensagem|bericht|сообщени|письм|メール)[^.。]{0,150}"
+    r"(?:confiden[tcz]i|vertraulich|vertrouwelijk|riservat|конфиденциальн|機密|秘密).{0,400}?"
+    r"(?:intended|addressee|recipient|bestimmt|empfänger|adressat|destinat|geadresseerde|bestemd|адресат|предназнач|受信者)",
+    re.IGNORECASE | re.DOTALL,
+)
 # How to join a meeting: between the lines of signs below an invitation.
 _JOIN = re.compile(
     r"\bmicrosoft\s+teams\b|/meetup-join/|\baka\.ms/|\bteams\.(?:microsoft|live)\.com|\bdialin\.teams", re.I
@@ -186,7 +196,7 @@ def _own(lines: Lines) -> Lines:
 
     own: Lines = []
     quoted = False
-    for number, line in _without_join(lines):
+    for number, line in _without_disclaimers(_without_join(lines)):
         if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
             break
         if is_sent_from(line) or _SIGNED.match(line) or (len(line) <= _LONGEST_FOOTER and _FOOTER.match(line)):
@@ -221,6 +231,16 @@ def _without_join(lines: Lines) -> Lines:
         written = [line for _, line in section if line.strip()]
         if len(written) > _LONGEST_JOIN or not any(map(_JOIN.search, written)):
             kept = kept + section
+    return kept
+
+
+def _without_disclaimers(lines: Lines) -> Lines:
+    """A mail without what says that it is confidential, with the rest of that paragraph."""
+    kept: Lines = []
+    for _, group in groupby(lines, key=lambda line: bool(line[1].strip())):
+        paragraph = [*group]
+        found = _CONFIDENTIAL.search(text := "\n".join(line for _, line in paragraph))
+        kept += paragraph[: text.count("\n", 0, found.start())] if found else paragraph
     return kept
 
 
