@@ -24,7 +24,7 @@ _CODE = re.compile(
     f"(?![0-9{LETTERS}-])"
 )
 _SHORTEST_CODE = 6  # digits; fewer are pages or years
-_DECIMAL = re.compile("(?<![0-9.,])([0-9]{1,3})[.,]([0-9]?[1-9])(?![0-9]|[.,][0-9])")  # 2.5 and 2,5, not 3.10
+_DECIMAL = re.compile("(?<![0-9.,])([0-9]{1,3})[.,]([0-9]?[1-9])(?![0-9⁄]|[.,][0-9])")  # 2.5 and 2,5, not 3.10
 
 
 def find_fractions(text: str) -> list[Number]:

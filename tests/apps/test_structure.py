@@ -103,7 +103,7 @@ def test_buttons_and_links_to_share_are_left_out(tmp_path: Path) -> None:
     assert shown(tmp_path, "a.html", page) == [("Compost needs air. Buttonwood is hard.", "")]
     chat = """<div class="userpic_wrap"><div class=userpic>A</div></div><div class=from_name>Anna</div><div
 class="reply_to details">In reply to <a>this message</a></div><div class=text>The pump is loud.</div><div
-class="media clearfix media_photo"><div class=title>Sticker</div>Not included</div><ol class="comment-list"><li>Mine too.
+class="media clearfix media_photo"><div class=title>Sticker</div>Not included</div><ol><li>Mine too.
 <a class="comment-reply-link">Reply</a></li></ol><div id=respond><p>Required fields are marked</p></div>"""
     assert shown(tmp_path, "a.html", chat) == [("Anna The pump is loud. - Mine too.", "")]
     assert shown(tmp_path, "a.html", "<h2>II<br/>The fog</h2><p>It came.</p>") == [("It came.", "II The fog")]

@@ -69,8 +69,8 @@ _FOOTER = re.compile(
     r"cancelar (?:la |tu |su )?suscripción|disiscriviti|annulla l['’]iscrizione|"
     r"(?:cancelar|anular) a? ?(?:subscrição|inscrição|assinatura)|afmelden|uitschrijven|отписаться|配信停止|購読解除)"
     r"(?:\W*$|\s*[|·<(])|"
-    r"(?:caution|warning|external|achtung|vorsicht|attention|atención|attenzione|atenção|let op|внимание)\b\W[^\n]{0,30}"
-    r"(?:mail|message|nachricht|correo|mensaje|messaggio|mensagem|bericht|письмо)\b[^\n]{0,40}"
+    r"(?:caution|warning|external|achtung|vorsicht|attention|atención|attenzione|atenção|let op|внимание)\b\W"
+    r"[^\n]{0,30}(?:mail|message|nachricht|correo|mensaje|messaggio|mensagem|bericht|письмо)\b[^\n]{0,40}"
     r"\b(?:outside|extern|außerhalb|extérieur|fuera|estern|fora|buiten|внешн))",
     re.IGNORECASE,
 )

@@ -233,7 +233,7 @@ const CODE = new RegExp(
   "g",
 );
 const SHORTEST_CODE = 6; // digits; fewer are pages or years
-const SHORT_DECIMAL = /(?<![0-9.,])([0-9]{1,3})[.,]([0-9]?[1-9])(?![0-9]|[.,][0-9])/g; // 2.5 and 2,5, not 3.10
+const SHORT_DECIMAL = /(?<![0-9.,])([0-9]{1,3})[.,]([0-9]?[1-9])(?![0-9⁄]|[.,][0-9])/g; // 2.5 and 2,5, not 3.10
 
 const NOTATIONS = [
   [`${BEGIN}([a-z]{2}[0-9]{2}[ -]?[a-z0-9]{4}(?:[ -]?[0-9][0-9a-z]{3}){2,6}(?:[ -]?[0-9][0-9a-z]{0,2})?)${END}`, iban],
