@@ -1,7 +1,7 @@
 """Leaves out of a mail what its sender did not write: answered mails, their headers, signatures and footers."""
 
 import re
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 
 Lines = list[tuple[int, str]]
 
@@ -196,7 +196,7 @@ def _own(lines: Lines) -> Lines:
 
     own: Lines = []
     quoted = False
-    for number, line in _without_disclaimers(_without_join(lines)):
+    for number, line in _without_disclaimers(lines):
         if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
             break
         if is_sent_from(line) or _SIGNED.match(line) or (len(line) <= _LONGEST_FOOTER and _FOOTER.match(line)):
@@ -208,30 +208,26 @@ def _own(lines: Lines) -> Lines:
             continue
         quoted = quoted and not line.strip()
         own.append((number, line))
-    own = _without_signature(own)
+    own = _without_sections(own)
     return own if any(line.strip() for _, line in own) else []
 
 
-def _without_signature(lines: Lines) -> Lines:
-    """A mail without the signature below its last line of signs, or between its last two."""
+def _without_sections(lines: Lines) -> Lines:
+    """A mail without the sections below lines of signs that say how to join a meeting, or are its signature."""
     rulers = [place for place, (_, line) in enumerate(lines) if _RULER.match(line)]
-    if rulers and not any(line.strip() for _, line in lines[rulers[-1] + 1 :]):
-        del rulers[-1]
-    signature = [line for _, line in lines[rulers[-1] :] if line.strip()] if rulers else []
-    is_short = 0 < len(signature) <= _LONGEST_SIGNATURE
-    return lines[: rulers[-1]] if is_short and any(map(_CONTACT.search, signature)) else lines
+    kept, *sections = (lines[first:end] for first, end in pairwise([0, *rulers, len(lines)]))
+    sections = [section for section in sections if not _has(_JOIN, section, _LONGEST_JOIN)]
+    while sections and not any(line.strip() for _, line in sections[-1][1:]):
+        del sections[-1]
+    if sections and _has(_CONTACT, sections[-1], _LONGEST_SIGNATURE):
+        del sections[-1]
+    return [*kept, *chain.from_iterable(sections)]
 
 
-def _without_join(lines: Lines) -> Lines:
-    """A mail without the sections between lines of signs that say how to join a meeting."""
-    rulers = [place for place, (_, line) in enumerate(lines) if _RULER.match(line)]
-    kept = lines[: rulers[0]] if rulers else lines
-    for first, end in pairwise([*rulers, len(lines)]):
-        section = lines[first:end]
-        written = [line for _, line in section if line.strip()]
-        if len(written) > _LONGEST_JOIN or not any(map(_JOIN.search, written)):
-            kept = kept + section
-    return kept
+def _has(pattern: re.Pattern[str], section: Lines, most: int) -> bool:
+    """Whether one of the lines of a short section has a pattern."""
+    written = [line for _, line in section if line.strip()]
+    return len(written) <= most and any(map(pattern.search, written))
 
 
 def _without_disclaimers(lines: Lines) -> Lines:
