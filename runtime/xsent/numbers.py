@@ -343,7 +343,7 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
             f"(?:{_BEGIN}|(?<=\0t)){_HOUR}:{_MINUTE}(?::[0-5][0-9])?(?: ?{_HALF}(?![{LETTERS}]))?(?![0-9:])",
             f"{_BEGIN}{_HOUR}[.]{_MINUTE} ?{_HALF}{_END}",
             f"{_BEGIN}{_HOUR}() ?{_HALF}{_END}",
-            f"{_BEGIN}(?<![0-9][.,]){_HOUR}() ?([hu]){_END}",
+            f"{_BEGIN}(?<![0-9][.,]){_HOUR}() ?([hu]|(?:heures?|horas|час(?:а|ов)?)(?! (?:et|[ye]|с) )){_END}",
         ),
     ),
     (

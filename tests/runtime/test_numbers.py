@@ -58,6 +58,7 @@ SAME = [  # each in several notations, and one that is another
     (["53412876-X", "53412876X"], "53412867-X"),
     (["LH-442-B", "LH442B"], "LH-424-B"),
     (["1200-435", "1200435"], "1200-453"),
+    (["18 heures", "18 horas", "18 часов", "18 Uhr", "6 p.m."], "19 heures"),
     (["2 часа ночи", "2 in the morning", "2 Uhr früh", "2 de la madrugada", "2:00 am"], "2 часа дня"),
 ]
 

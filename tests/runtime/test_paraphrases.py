@@ -168,6 +168,8 @@ SAME_NUMBER = [
     ("un millón de euros", "100万ユーロ"),
     ("trecentocinquantamila", "dreihundertfünfzigtausend"),
     ("half a tablet", "½ Tablette"),
+    ("It takes an hour and a half.", "Ci vuole un'ora e mezza."),
+    ("une heure et demie", "1,5 Stunden"),
     ("twice a day", "zweimal täglich"),
     ("дважды в день", "two times a day"),
     ("media pastilla", "mezza compressa"),
@@ -205,6 +207,7 @@ SAME_NUMBER = [
     ("XX век", "the 20th century"),
 ]
 OTHER_NUMBER = [
+    ("Rest it for half an hour.", "Rest it for an hour and a half."),
     ("The temperature is -5 degrees.", "The temperature is 5 degrees."),
     ("Il fait moins cinq.", "It is 5 degrees."),
     ("Version 3.1 is out.", "Version 3.10 is out."),

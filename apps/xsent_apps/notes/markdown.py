@@ -38,8 +38,8 @@ _TOKEN = re.compile(
       | ^[ \t]*+ (?:[-*+]|\d{1,3}[.)]) [ \t]++ \[[^\]\n]*+\]\(\#[^)\n]*+\) [ \t]*+ $  # a line of one
       | (?<=[^\s|]) \[\^[^\[\]\s]{1,40}\] (?!:) | (?<=\S) \\ $                  # the number of a footnote, a line's end
       | ^[ \t]*+ \{ (?: :[^{}\n:]* | %(?![ ]comment)[^%\n]*% ) \} [ \t]*+ $      # kramdown, Liquid
-      | (?: (?<=[)\]`]) | (?<=\S) [ \t]++ (?=\{[^{}\n]*+\}[ \t]*+$) ) \{ [ ]? (?: :[ ]?[a-z] | [#.][A-Za-z] )
-            [^{}\n]*+ \}                                                        # attributes of kramdown, Pandoc
+      | (?: (?<=[)\]`]) | (?<=\S) [ \t]++ (?=\{[^{}\n]*+\}[ \t]*+$) ) \{ [ ]? (?: :[ ]?[a-z] | \#[A-Za-z0-9]
+            | [.][A-Za-z] ) [^{}\n]*+ \}                                               # attributes of kramdown, Pandoc
       | \{\{ (?: [<%] [^{}\n]*+ (?<=[>%]) | (?:query|embed|renderer|video)\b [^{}\n]*+ ) \}\}    # Hugo, Logseq
       | \(\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)\)                     # a block of Logseq
       | (?<=>[ ]) \[![\w-]+\] [-+]? [ ]?                                       # the kind of a quotation

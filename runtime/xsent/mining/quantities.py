@@ -9,10 +9,13 @@ from typing import NamedTuple
 from xsent.mining.number_words import HALF, TABLES, number_words
 from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, value
 
-_AND_HALF = re.compile(
-    "(?: ?[^\\W\\d_]{1,12})? (?:and a half|et demie?|[ye] (?:un |um )?(?:medi|mei|mezz)[ao]|en een half|с половиной)"
-    f"(?![{LETTERS}])|(?:時間|年|[かヶ]月)半"
+_HALF_MORE = (
+    " (?:and a half|et demie?|[ye] (?:un |um )?(?:medi|mei|mezz)[ao]|en een half|с половиной)" + f"(?![{LETTERS}])"
 )
+_AND_HALF = re.compile(f"(?: ?[^\\W\\d_]{{1,12}})?{_HALF_MORE}|(?:時間|年|[かヶ]月)半")
+_ONE = re.compile(
+    f"(?<!\\w)(?:(?:an?|one|une?|una|uma?|een) |un['’])(?=[^\\W\\d_]{{1,12}}{_HALF_MORE})"
+)  # an hour and a half
 _JAPANESE_HALF = re.compile("半(?=[分錠額日年個数月枚杯])")
 
 _UNIT_OF = {
@@ -92,7 +95,7 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
 def quantities(text: str) -> list[Quantity]:
     """All quantities of a text, in digits or in words."""
     plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", text))
-    folded = _FRACTION.sub(_decimal, plain.casefold())
+    folded = _FRACTION.sub(_decimal, _ONE.sub("1 ", plain.casefold()))
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
     numbers = find_numbers(folded)
     halves = (Number("plain", *found.span(), ((HALF,),)) for found in _JAPANESE_HALF.finditer(folded))

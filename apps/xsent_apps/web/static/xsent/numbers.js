@@ -261,7 +261,7 @@ const NOTATIONS = [
   [`(?:${BEGIN}|(?<=\0t))${HOUR}:${MINUTE}(?::[0-5][0-9])?(?: ?${HALF}(?![${LETTERS}]))?(?![0-9:])`, timeOfDay],
   [`${BEGIN}${HOUR}[.]${MINUTE} ?${HALF}${END}`, timeOfDay],
   [`${BEGIN}${HOUR}() ?${HALF}${END}`, timeOfDay],
-  [`${BEGIN}(?<![0-9][.,])${HOUR}() ?([hu])${END}`, timeOfDay],
+  [`${BEGIN}(?<![0-9][.,])${HOUR}() ?([hu]|(?:heures?|horas|час(?:а|ов)?)(?! (?:et|[ye]|с) ))${END}`, timeOfDay],
   [`(?<![0-9${LETTERS}+])([(]?[+][0-9](?:[ ()./-]{0,3}[0-9]){6,14})${STOP}`, phone],
   [`${BEGIN}(?<![0-9][.,])([(]?0(?![.,])[0-9](?:[ ()./-]{0,3}[0-9]){7,13})${STOP}`, phone],
   [`${BEGIN}(0[0-9]{6,7}|[178][0-9]{10})${STOP}`, phone],
