@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xsent.backends.numpy import Table
 from xsent.backends.threads import one_thread
