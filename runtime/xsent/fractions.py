@@ -1,4 +1,4 @@
-"""Fractions and codes of a text that a search compares whole: ½, 2 3/4, half, and XK-42, which may also be XK42.
+"""Fractions and codes of a text that a search compares whole: ½, 2 3/4, half, 0.5, and XK-42, which may also be XK42.
 
 Apart from `xsent.numbers`, because 3/4 may be a date, and words for half have other meanings. The page of `xsent web`
 reads the same notations: numbers.js.
@@ -27,6 +27,7 @@ _CODE = re.compile(
     f"(?![0-9{LETTERS}-])"
 )
 _SHORTEST_CODE = 6  # digits; fewer are pages or years
+_DECIMAL = re.compile("(?<![0-9.,])([0-9]{1,3})[.,]([0-9]?[1-9])(?![0-9⁄]|[.,][0-9])")  # 2.5 and 2,5, not 3.10
 
 
 def find_fractions(text: str) -> list[Number]:
@@ -38,6 +39,10 @@ def find_fractions(text: str) -> list[Number]:
     ]
     found += [
         Number("fraction", *match.span(), ((match[0], _fraction("", "1", "2")),)) for match in _HALF_WORD.finditer(text)
+    ]
+    found += [
+        Number("code", *match.span(), tuple((group, value(*match.groups())) for group in match.groups()))
+        for match in _DECIMAL.finditer(text)
     ]
     for match in _CODE.finditer(text):
         groups = match[0].split("-")

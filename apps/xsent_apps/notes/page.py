@@ -24,7 +24,8 @@ _CLASSES_WITHOUT_TEXT = re.compile(
     r"anchor(js)?-link|([\w-]*-)?skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
     r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent)|"
     r"sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
-    r"social-?(links|icons|media|bar)|addtoany[\w-]*|a2a_kit|shariff|jp-(post-flair|relatedposts)|email-ufi[\w-]*)$",
+    r"social-?(links|icons|media|bar)|addtoany[\w-]*|a2a_kit|shariff|(jp-)?(post-flair|related-?(posts|articles))|email-ufi[\w-]*|"
+    r"respond|comment-?(respond|form|reply-link)|userpic_wrap|reply_to|media_(photo|video|voice_message))$",
     re.IGNORECASE,
 )
 _BUTTON = re.compile(r"(?:\S*[-_])?(?:button|btn)(?:[-_]\S*)?", re.IGNORECASE)  # a class of a link that looks like one

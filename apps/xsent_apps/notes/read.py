@@ -137,15 +137,18 @@ def _read_page(content: bytes) -> Source:
 
 def _read_subtitles(content: bytes) -> Source:
     lines = list[tuple[int, str]]()
+    title = list[tuple[int, str]]()
     spoken = False  # after the time of a subtitle, up to an empty line
-    for number, line in enumerate(_decoded(content).split("\n"), 1):
+    hyphens = Hyphens(text := _decoded(content))
+    for number, line in enumerate([*text.split("\n"), ""], 1):
         if _CUE.match(line):
             spoken = True
         elif not line.strip():
             spoken = False
-            lines.append((number, ""))
+            lines += [*hyphens.rejoined(title, shortest=1), (number, "")]
+            title = []
         elif spoken:
-            lines.append((number, _CUE_TAG.sub("", without_ruby_tags(line))))
+            title.append((number, _CUE_TAG.sub("", without_ruby_tags(line))))
     return Source(lines, [])
 
 

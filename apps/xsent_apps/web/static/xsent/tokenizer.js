@@ -64,8 +64,8 @@ export class Tokenizer {
 
   /** The words of a query, except words that are everywhere, with their keys and their rarity from 0 to 1. @param {string} text */
   wordsOf(text) {
-    const words = new Map(Array.from(wordKeys(text), (keys) => [keys[0], { keys, rarity: this.#rarity(keys) }]));
-    return [...words.values()].filter(({ rarity }) => rarity > 0);
+    const words = Array.from(wordKeys(text), (keys) => ({ keys, rarity: this.#rarity(keys) })).filter(({ rarity }) => rarity > 0);
+    return [...new Map(words.map((word) => [word.keys[0], word])).values()];
   }
 
   #rarity(keys) {
