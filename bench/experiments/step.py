@@ -1,4 +1,4 @@
-"""A step of a distilling stage with swapped words, from the built-in model: pairs per second, and operators per step."""
+"""A step of a distilling stage with swapped words, from the built-in model: pairs per second, operators per step."""
 
 import logging
 import sys

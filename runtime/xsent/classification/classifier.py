@@ -23,7 +23,7 @@ from xsent.classification.logistic import (
     fit_temperature,
     log_softmax,
 )
-from xsent.errors import FingerprintError
+from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import (
     as_data_error,
     atomic_file,
