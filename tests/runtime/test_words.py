@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,7 @@ def test_what_is_said_if_nothing_is_close(path: Path, builtin: SentenceEncoder) 
     assert not any(hit.close for hit in far)
     expected = f"No close match: best score {far[0].score:.2f}; unrelated texts score up to {CLOSE:.2f}."
     assert no_match_message(far) == expected == say_nothing_close(far)  # also by its old name
+    assert "best score 0.34;" in no_match_message([replace(far[0], score=0.3498)])  # not 0.35, which is close
 
 
 def test_words_are_near_to_their_translations(builtin: SentenceEncoder) -> None:

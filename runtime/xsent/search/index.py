@@ -91,7 +91,8 @@ def no_match_message(hits: Sequence[Hit]) -> str:
     """
     if not hits or any(hit.close for hit in hits):
         return ""
-    return f"No close match: best score {hits[0].score:.2f}; unrelated texts score up to {CLOSE:.2f}."
+    best = min(hits[0].score, CLOSE - 0.01)  # 0.349 is not 0.35
+    return f"No close match: best score {best:.2f}; unrelated texts score up to {CLOSE:.2f}."
 
 
 say_nothing_close = no_match_message  # the old name

@@ -89,7 +89,7 @@ function verdict(ranked, library, took) {
   const among = ranked.length < library.passages.length ? `of the ${read} read so far` : `of ${read}`;
   const nearest = `Nearest ${among}${took}:`;
   if (ranked[0].score >= CLOSE) return nearest;
-  const [best, limit] = [ranked[0].score, CLOSE].map((score) => score.toFixed(2));
+  const [best, limit] = [Math.min(ranked[0].score, CLOSE - 0.01), CLOSE].map((score) => score.toFixed(2));
   return `No close match: best score ${best}; unrelated texts score up to ${limit}. ${nearest}`;
 }
 
