@@ -17,7 +17,10 @@ _FRACTIONS = (
     re.compile("(?<![0-9.,/-])(?:([0-9]{1,3}) )?([1-9])/([2-9])(?![0-9/]|[.,-][0-9])"),
 )
 _NO_HALF = "".join(f"(?<!{word} )" for word in ("social", "mass", "new", "la", "las", "los", "il", "nel", "по"))
-_HALF_WORD = re.compile(f"{_NO_HALF}(?<![0-9{LETTERS}])(?:{HALVES.replace(' ', '|')})(?![0-9{LETTERS}])")
+_INITIALS = "".join({word[0] for word in HALVES.split()})  # looked for first, because few places have one
+_HALF_WORD = re.compile(
+    f"(?=[{_INITIALS}])(?<![0-9{LETTERS}]){_NO_HALF}(?:{HALVES.replace(' ', '|')})(?![0-9{LETTERS}])"
+)
 # Short groups of letters and digits, one of them with a digit.
 _CODE = re.compile(
     f"(?<![0-9{LETTERS}-])(?=[a-z-]{{0,9}}[0-9])(?:[a-z]{{1,4}}|[0-9]{{1,12}})(?:-(?:[a-z]{{1,4}}|[0-9]{{1,12}})){{1,3}}"

@@ -303,10 +303,10 @@ def test_a_part_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path: P
     file = written(tmp_path, "a.mbox", box % greek)
     remarks = Remarks()
     assert [(line, text) for line, text, _ in read_passages(file, remarks)] == [(7, "x")]
-    assert remarks.lost == {file: [f"the mail at line 2: {unknown}"]}
+    assert remarks.lost == {file: [f"the email at line 2: {unknown}"]}
     raises(
         DataError,
-        r"a\.mbox: the mail at line 2: not UTF-8",
+        r"a\.mbox: the email at line 2: not UTF-8",
         texts,
         tmp_path,
         box.partition(b"From b")[0] % greek,

@@ -117,7 +117,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _read_text(content: bytes) -> Source:
-    """A mail, subtitles, or lines with their numbers; front matter is the context of the file."""
+    """An email, subtitles, or lines with their numbers; front matter is the context of the file."""
     if is_mail(content):
         return read_mail(content)
     if _CUES.match(text := _decoded(content)):
@@ -131,7 +131,7 @@ def _read_markdown(content: bytes) -> Source:
 
 
 def _read_page(content: bytes) -> Source:
-    """A page, or a mail around one, as browsers save pages with their pictures."""
+    """A page, or an email around one, as browsers save pages with their pictures."""
     return read_mail(content) if is_mail(content) else read_page(_decoded(content))
 
 

@@ -1,4 +1,4 @@
-"""Leaves out of a mail what its sender did not write: answered mails, their headers, signatures and footers."""
+"""Leaves out of an email what its sender did not write: answered emails, their headers, signatures and footers."""
 
 import re
 from itertools import chain, groupby, pairwise
@@ -11,7 +11,7 @@ _LONGEST_WROTE = 400  # characters
 _MOST_WROTE = 3  # lines
 _LONGEST_HEAD = 30  # lines
 
-# The header of the mail below a reply, in the nine languages: its fields may be bold, or rows of a table.
+# The header of the email below a reply, in the nine languages: its fields may be bold, or rows of a table.
 _SENDER = (
     r"from|von|absender|van|afzender|de|expéditeur|remitente|remetente|da|mittente|от(?: кого)?|отправитель|"
     r"差出人|送信者"
@@ -55,7 +55,7 @@ _SIGNED = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----\s*$|Hash: (?:SHA|MD|RI
 _RULER = re.compile(r"\s*(?:[^\w\s]|_){10,}\s*$")
 _CONTACT = re.compile(r"@|https?://|www\.|〒|\d[\d ()/.–-]{6,}\d")
 _LONGEST_SIGNATURE = 10  # lines
-# What services write below a mail: why somebody gets it, and how to get no more.
+# What services write below an email: why somebody gets it, and how to get no more.
 _FOOTER = re.compile(
     r"\W*(?:reply to this e?-?mail directly|view (?:this e?-?mail|it) (?:in your browser|on git\w+)|message id: <|"
     r"you(?:['’]re| are)? receiv(?:ing|ed?) this (?:e?-?mail|message|newsletter|because)|unsubscribe from (?:this|our)|"
@@ -90,14 +90,14 @@ _LONGEST_JOIN = 25  # lines
 
 
 def sent_lines(lines: Lines, subject: str) -> Lines:
-    """The lines that the sender of a mail wrote or forwarded, or all lines if that is nothing."""
+    """The lines that the sender of an email wrote or forwarded, or all lines if that is nothing."""
     if is_forwarded(subject):
         lines = [(number, re.sub("^> ?", "", line)) for number, line in lines]
     return _own(_without_answered(lines, subject)) or lines
 
 
 def is_forwarded(subject: str) -> bool:
-    """Whether the subject says that the mail forwards another."""
+    """Whether the subject says that the email forwards another."""
     return bool(_FORWARD.match(subject))
 
 
@@ -112,7 +112,7 @@ def announces(line: str) -> bool:
 
 
 def _without_answered(lines: Lines, subject: str) -> Lines:
-    """A mail without the headers of other mails in it; a reply also without the mail that it answers."""
+    """An email without the headers of other emails in it; a reply also without the email that it answers."""
     keeps = is_forwarded(subject)
     kept: Lines = []
     has_text = False
@@ -191,8 +191,8 @@ def _end_of_head(lines: Lines, first: int, subject: str) -> int:
 
 
 def _own(lines: Lines) -> Lines:
-    """The lines that the sender wrote; none in a mail that only quotes or has a footer only."""
-    from xsent.greetings import is_sent_from  # here: only mails need its patterns, which take 50 ms to compile
+    """The lines that the sender wrote; none in an email that only quotes or has a footer only."""
+    from xsent.greetings import is_sent_from  # here: only emails need its patterns, which take 50 ms to compile
 
     own: Lines = []
     quoted = False
@@ -213,7 +213,7 @@ def _own(lines: Lines) -> Lines:
 
 
 def _without_sections(lines: Lines) -> Lines:
-    """A mail without the sections below lines of signs that say how to join a meeting, or are its signature."""
+    """An email without the sections below lines of signs that say how to join a meeting, or are its signature."""
     rulers = [place for place, (_, line) in enumerate(lines) if _RULER.match(line)]
     kept, *sections = (lines[first:end] for first, end in pairwise([0, *rulers, len(lines)]))
     sections = [section for section in sections if not _has(_JOIN, section, _LONGEST_JOIN)]
@@ -231,7 +231,7 @@ def _has(pattern: re.Pattern[str], section: Lines, most: int) -> bool:
 
 
 def _without_disclaimers(lines: Lines) -> Lines:
-    """A mail without what says that it is confidential, with the rest of that paragraph."""
+    """An email without what says that it is confidential, with the rest of that paragraph."""
     kept: Lines = []
     for _, group in groupby(lines, key=lambda line: bool(line[1].strip())):
         paragraph = [*group]
