@@ -197,11 +197,13 @@ def test_words_say_as_much_as_in_python(tmp_path: Path, tokenizer: Tokenizer) ->
 def test_words_are_as_near_as_in_python(precision: Precision | None, deep_checkpoint: Path, tmp_path: Path) -> None:
     options = ExportOptions(precision=precision, least_cosine=0.9, tolerance=20.0)  # of few pairs
     path = export(deep_checkpoint, tmp_path / "bundle", options).path if precision else builtin_path()
-    words = SentenceEncoder(path, threads=1).words
-    texts = [*SHARING, "Bicycle", "", "...", "the", "1 2 3", "🙂 é", *SENTENCES[:10]]
+    encoder = SentenceEncoder(path, threads=1)
+    pieces = encoder.words._tokenizer._processor
+    rare = sorted(range(pieces.get_piece_size()), key=pieces.get_score)[:9]  # the only ones of weight in a small model
+    texts = [*SHARING, "Bicycle", "", "...", "the", "🙂 é", *map(pieces.id_to_piece, rare), *SENTENCES[:8]]
     here = in_node(path / "sentencepiece.model", texts)["nearness"]
-    assert here == [pytest.approx(words.nearness(query, texts).tolist(), abs=1e-5) for query in texts]
-    assert here[3][3] == pytest.approx(1)
+    assert here == [pytest.approx(encoder.words.nearness(query, texts).tolist(), abs=1e-5) for query in texts]
+    assert sum(0 < near < 1 for row in here for near in row) > 5
 
 
 @pytest.mark.parametrize(

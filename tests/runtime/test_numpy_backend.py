@@ -81,7 +81,7 @@ def test_activations_are_rounded_by_hand(mini_bundle: Path) -> None:
     numbers, step = quantize(np.zeros((2, 2), np.float32))
     assert step == 1
     np.testing.assert_array_equal(numbers, np.zeros((2, 2)))
-    table = NumpyBackend(Bundle.open(mini_bundle))._table
+    table = NumpyBackend(Bundle.open(mini_bundle))._table._rows
     assert isinstance(table.base, np.memmap)
 
 

@@ -28,7 +28,8 @@ export function openSearch(model, library) {
     const [encoded] = text ? ((await model.encode([text], { urgent: true, query: true, signal })) ?? []) : [];
     if (signal.aborted) return;
     query = encoded?.windows ? encoded : undefined;
-    show(start);
+    await show(start);
+    if (signal.aborted) return;
     input.dispatchEvent(new CustomEvent("asked", { detail: { vector: query?.vector } }));
   }
 
