@@ -16,14 +16,15 @@ try {
   const shares = words.slice(0, 30).map((query) => [...sharesOf(query, passages)]);
   const worded = texts.map(hasWords);
   const bundle = dirname(model);
-  let nearness = [];
+  let [nearness, rows] = [[], []];
   if (existsSync(`${bundle}/xsent.json`)) {
     const { tensors } = JSON.parse(readFileSync(`${bundle}/xsent.json`, "utf8")).network;
     const files = Object.fromEntries(["embeddings.bin", "weights.bin"].map((name) => [name, readFileSync(`${bundle}/${name}`)]));
     const known = new KnownWords(tensors, files, tokenizer);
     nearness = texts.slice(0, 30).map((query) => known.nearness(query, texts.slice(0, 30)));
+    rows = Array.from({ length: 50 }, (_, piece) => [...known.row(piece)]);
   }
-  console.log(JSON.stringify({ nearness, worded, ids, unknown, keys, words, shares }));
+  console.log(JSON.stringify({ nearness, rows, worded, ids, unknown, keys, words, shares }));
 } catch (error) {
   console.log(JSON.stringify({ error: error.message }));
 }

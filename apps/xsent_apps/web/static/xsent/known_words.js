@@ -20,7 +20,7 @@ export class KnownWords {
   /** How near the words of each text are to those of the query: 0 for unrelated ones, 1 for the same. */
   nearness(query, texts) {
     const asked = [...new Set(this.tokenizer.encode(query))]
-      .map((piece) => ({ weight: this.tokenizer.pieceRarity(piece), row: this.#row(piece) }))
+      .map((piece) => ({ weight: this.tokenizer.pieceRarity(piece), row: this.row(piece) }))
       .filter(({ weight }) => weight);
     const whole = asked.reduce((sum, { weight }) => sum + weight, 0);
     if (!whole || asked.length > MOST) return texts.map(() => 0);
@@ -38,12 +38,12 @@ export class KnownWords {
   }
 
   #cosines(asked, piece) {
-    const row = this.#row(piece);
+    const row = this.row(piece);
     return asked.map((own) => own.row.reduce((sum, value, i) => sum + value * row[i], 0));
   }
 
   /** The row of a piece in the table, of length 1. */
-  #row(piece) {
+  row(piece) {
     const { dtype, shape, view } = this.table;
     const width = shape[1];
     const start = piece * width;
