@@ -132,7 +132,7 @@ def test_it_finds_what_python_finds(page: Any, tmp_path: Path) -> None:  # noqa:
         assert results[0][0].startswith(first)
         assert [score for _, score in results] == pytest.approx([hit.score for hit in hits], abs=0.02)
         scores = {hit.text: hit.score for hit in hits}
-        # Whose words are read again, the 20th or the 21st, may depend on how a vector is rounded.
+        # Whether the words of the 20th or the 21st are read again may depend on how a vector is rounded.
         assert all(scores.get(text, score) == pytest.approx(score, abs=0.02) for text, score in results[:10])
         clear = hits[0].score - hits[1].score > 0.02  # by more than the rounding of vectors
         assert clear <= (results[0][0] == hits[0].text)

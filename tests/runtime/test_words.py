@@ -286,3 +286,10 @@ def test_a_query_is_not_rewritten_into_another(run: Runner, path: Path, builtin:
         expected = dict(zip([1, 2], (builtin.encode(lines) @ builtin.encode(query)).tolist(), strict=True))
         assert {hit.line: hit.score for hit in hits} == pytest.approx(expected, abs=1e-3)
         assert {hit["line"]: hit["score"] for hit in found} == pytest.approx(expected, abs=1e-3)
+
+
+def test_equal_lines_have_equal_scores(path: Path, builtin: SentenceEncoder) -> None:
+    build_index(path, ["The ferry is late."] * 40 + ["Le ferry est en retard."], builtin)
+    scores = {hit.text: hit.score for hit in SearchIndex(path).search(builtin, ["the late ferry"], k=41)[0]}
+    *same, _ = sorted(hit.score for hit in SearchIndex(path).search(builtin, ["the late ferry"], k=41)[0])[::-1]
+    assert len({*same}) == 1 and len(scores) == 2

@@ -4,7 +4,7 @@ import { bar, byId, counted, dot, growingList, later, make } from "./dom.js";
 import { nearestPart, nearestSentence } from "./highlight.js";
 import { headingsOf } from "./passages.js";
 import { saveCsv } from "./table.js";
-import { CLOSE, MOST, rank, READ_AGAIN, withNearWords } from "./xsent/search.js";
+import { CLOSE, MOST, rank, toReadAgain, withNearWords } from "./xsent/search.js";
 
 const FOUND = 50;
 const SHOWN = 8; // results at first
@@ -44,7 +44,7 @@ export function openSearch(model, library) {
     const { signal } = asked;
     byId("suggestions").hidden = !library.documents.length || input.value.trim() !== "";
     const found = query ? rank(library.read, query) : [];
-    const texts = found.slice(0, READ_AGAIN).map(({ passage: { context, text } }) => `${context} ${text}`);
+    const texts = toReadAgain(found).map(({ passage: { context, text } }) => `${context} ${text}`);
     const ranked = withNearWords(found, texts.length ? await model.nearness(input.value.trim(), texts) : []);
     if (signal.aborted) return;
     best = ranked.slice(0, FOUND);

@@ -5,7 +5,7 @@ import { hasWords, joinedKeys, sharesOf } from "./words.js";
 const WORDS = 0.5; // bonus for all words of a query
 const NEAR_WORDS = 0.25; // bonus for words that are as near as the same ones, in any language
 export const MOST = 1 + WORDS + NEAR_WORDS; // score
-export const READ_AGAIN = 20; // best passages, whose words are compared with those of the query
+const READ_AGAIN = 20; // best passages, whose words are compared with those of the query
 export const CLOSE = 0.35; // a score that 1% of unrelated texts reach
 
 /** Inner product: the cosine of vectors of length 1. @param {Float32Array} a @param {Float32Array} b */
@@ -25,6 +25,9 @@ export function rank(passages, { vector, words }) {
   const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] }));
   return results.sort((a, b) => b.score - a.score);
 }
+
+/** The first results of `rank`, whose words are compared with those of the query; equal ones are all among them. */
+export const toReadAgain = (results) => results.filter(({ score }) => score >= (results[READ_AGAIN - 1]?.score ?? -Infinity));
 
 /**
  * The results of `rank` with near words, best first.
@@ -59,7 +62,7 @@ export class SearchIndex {
     const read = await this.#encoder.readQuery(query);
     if (!read.windows) return [];
     const found = rank(this.#passages.filter(({ keys }) => keys), read);
-    const texts = found.slice(0, READ_AGAIN).map(({ passage }) => passage.text);
+    const texts = toReadAgain(found).map(({ passage }) => passage.text);
     const ranked = withNearWords(found, this.#encoder.words.nearness(query, texts));
     return ranked.slice(0, limit).map(({ passage: { text, row }, score }) => ({ text, row, score, close: score >= CLOSE }));
   }
