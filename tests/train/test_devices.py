@@ -32,6 +32,7 @@ def test_batches_of_other_sizes_take_no_more_memory(tmp_path: Path) -> None:
     grown = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True).stdout
     assert float(grown) < 30
 
+
 # After a freed tensor of 16 MB, the C library takes smaller ones from its heap, where the rest of each step is kept.
 GAPS = """
 import torch

@@ -95,7 +95,7 @@ def keep_freed_memory() -> None:
 def return_large_tensors() -> None:
     """Make the C library give each freed tensor of 256 kB or more back to the system at once.
 
-    Otherwise it keeps those of up to 32 MB, with gaps between them. Encoding takes a third more time, for page faults.
+    Otherwise it keeps those of up to 32 MB, with gaps between them. Page faults make encoding a third slower.
     """
     with suppress(OSError, AttributeError):  # only glibc has mallopt
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 2**18)
