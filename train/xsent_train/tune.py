@@ -37,7 +37,7 @@ from xsent_train.data.passages import Passages
 from xsent_train.data.preparation import TrainingPairs
 from xsent_train.data.scored import ScoredPairs
 from xsent_train.derive import model_path, open_checkpoint
-from xsent_train.devices import return_freed_memory
+from xsent_train.devices import return_freed_memory, return_large_tensors
 from xsent_train.objectives import Objectives
 from xsent_train.recipe import LAYER_SHAPE, START, CorpusConfig, PassagesConfig, Recipe, ScoredConfig, StageConfig
 from xsent_train.trainer import Trainer
@@ -125,7 +125,8 @@ def tune(
     """
     model, text, out = model_path(Path(model)), Path(text), Path(out)
     keep, tests = (Path(path) if path else None for path in (keep, tests))
-    small = memory is not None and size_in_bytes(memory) < SMALL_MEMORY
+    if small := memory is not None and size_in_bytes(memory) < SMALL_MEMORY:
+        return_large_tensors()
     start = open_checkpoint(model)
     own, kept = (recognise_text(path, start.languages) if path else None for path in (text, keep))
     assert own is not None
