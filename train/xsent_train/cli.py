@@ -172,9 +172,7 @@ def add_a_space(
     else:
         names = ("texts", "held_out", "found", "cosine")
         typer.echo(format_table([{name: getattr(added, name) for name in names}]))
-        typer.echo(
-            f"next: xsent index TEXTS INDEX --model {out} --space {name}, or encode(..., space={name!r})", err=True
-        )
+        typer.echo(f"next: encode queries with --model {out} --space {name}", err=True)
 
 
 @app.command(
