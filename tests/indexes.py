@@ -35,9 +35,18 @@ class Replay:
         """Of its vectors, which lie in one space."""
         return self.fingerprint
 
+    @property
+    def words(self) -> "Replay":
+        """What it knows about words."""
+        return self
+
     def rarity(self, keys: tuple[str, ...]) -> float:
         """All are rare."""
         return 1
+
+    def nearness(self, query: str, texts: list[str]) -> NDArray[Any]:
+        """None is near."""
+        return np.zeros(len(texts))
 
     def encode(self, texts: list[str], **_: object) -> NDArray[Any]:
         """Vectors [n, D]."""

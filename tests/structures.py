@@ -71,8 +71,8 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     "attributes and shortcodes": (
         '# B {#a .b}\n\n[c](d){:target=_blank} ![e](f){: width=3} ![g](h){#i width=60%} [j]({{< ref "k.md" >}}).\n'
         "{{< figure src=l >}}{{% m %}}n{{% /m %}} {{query (task NOW)}} ((65e2f1aa-1234-4bcd-9e0f-aabbccddeeff))\n"
-        "o{p} {{q}} {#r} `{{% s %}}`\n",
-        [("c e g j. n o{p} {{q}} {#r} `{{% s %}}`", "B")],
+        'o{p} {{q}} {#r} `{{% s %}}`\n\n## T { #t }\n!!! note\n\nU\n\n!!! tip "V"\n',
+        [("c e g j. n o{p} {{q}} {#r} `{{% s %}}`", "B"), ('U "V"', "B › T")],
     ),
     "emphasis": (
         "**a `b` c** *d* ***e*** __f__ _g_ ~~h~~ ==i j== **k**l これは==重要==です **m:** n\n\n"
@@ -110,13 +110,14 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     ),
     "words cut at the end of lines": (
         "> The termi-\n> nation of dam-\n> ages,\nan Anglo-\nSaxon Ein-\nund Aus-\ngang, self-help, self-\nhelp and "
-        "Woh\u00ad\nNung in 10-\n12.\n\n```\ndam-\nages\n```\n",
+        "Woh\u00ad\nNung in 10-\n12.\n\n```\ndam-\nages\n```\nTo be calcu-\nlated:\n- a\n",
         [
             (
                 "The termination of damages, an Anglo-Saxon Ein- und Ausgang, self-help, self-help and WohNung in "
                 "10-12. dam- ages",
                 "",
-            )
+            ),
+            ("- a", "To be calculated"),
         ],
     ),
 }

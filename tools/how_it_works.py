@@ -88,7 +88,7 @@ def depths() -> list[str]:
     """The token table and the layers, with a way out of each depth."""
     milliseconds = times()
     names = {0: "token table: 384 numbers for each piece", 1: "layer 1", 2: "layer 2", 3: "layer 3", 6: "layers 4 to 6"}
-    drawn = [text(MIDDLE - 20, 124, "read a vector here, or go on", "quiet")]
+    drawn = [text(MIDDLE - 20, 124, "read a vector here, or continue", "quiet")]
     for row, (depth, name) in enumerate(names.items()):
         y = 140 + 54 * row
         drawn += [arrow((LEFT + 26, y - 26 if row else y - 30), (LEFT + 26, y - 2))]

@@ -1,4 +1,4 @@
-"""A step of a distilling stage with swapped words, from the built-in model: pairs a second, and operators a step."""
+"""A step of a distilling stage with swapped words, from the built-in model: pairs per second, operators per step."""
 
 import logging
 import sys
@@ -87,9 +87,9 @@ class Clock:
         """Medians of the timed steps."""
         wall, cpu = np.median(np.diff(self.times[WARM:-1], axis=0), axis=0).tolist()
         return {
-            "pairs a second": round(batch / wall),
-            "pairs a second of one core": round(batch / cpu),
-            "operators a step": self.operators.total(),
+            "pairs per second": round(batch / wall),
+            "pairs per second of one core": round(batch / cpu),
+            "operators per step": self.operators.total(),
             "of them, results that are read": sum(self.operators[name] for name in READS),
         }
 
@@ -103,7 +103,7 @@ def step(
     steps: Annotated[int, typer.Option(min=WARM + 3, help="Steps.")] = 10,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 2,
 ) -> None:
-    """Measure a training step. On a busy machine, compare the pairs a second of one core."""
+    """Measure a training step. On a busy machine, compare the pairs per second of one core."""
     recipe = recipe_of(layers, batch, steps).model_copy(update={"languages": tuple(language.split(","))})
     clock = Clock(steps)
     with TemporaryDirectory() as folder:

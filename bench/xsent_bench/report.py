@@ -313,7 +313,7 @@ def languages(results: Results) -> str:
     names = {
         "xx_en": "found, to English",
         "en_xx": "found, from English",
-        "flores": "errors in FLORES, to English",
+        "flores": "errors in FLORES by cosine, to English, %",
         "topics": f"topics (English: {shown(english, 'topics')})",
         "similarity": f"similarity × 100 (English: {shown(english, 'similarity')})",
         "questions": f"questions, nDCG@10 (English: {shown(english, 'questions')})",

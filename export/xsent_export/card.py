@@ -81,7 +81,7 @@ BUNDLE = """It runs offline on a CPU.
 | vocabulary | {vocab_size:,} pieces, SentencePiece |
 | longest sentence | {max_length} tokens |
 | precision | {precision} |
-| size | {megabytes:.1f} MB |
+| size | {megabytes:.1f} MB, without the manifest |
 | memory | {held:.1f} MB for layers and vocabulary; of the table's {table:.1f} MB, only the rows that sentences use |
 | fingerprint | `{fingerprint}` |
 {space}{spaces}
@@ -125,7 +125,7 @@ stored as int8 or binary against its float32 vectors.
 PARITY = """## Parity
 
 Measured at export on pairs held out from training. The cosine compares a sentence's vector with that of the
-trained encoder; P@1 is the share of sentences, in per cent, whose nearest neighbour in the other language is their
+trained encoder; P@1 is the share of sentences, in %, whose nearest neighbour in the other language is their
 translation, the mean of both directions. Of the ten nearest sentences in the other language, the last column has the
 share that are also the ten nearest with the trained encoder.
 

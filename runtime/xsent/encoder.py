@@ -16,6 +16,7 @@ from xsent.backends.base import default_backend, open_backend, preload_backend
 from xsent.backends.threads import available_cpus, ordered_map
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
+from xsent.known_words import KnownWords
 from xsent.precision import Precision, Vectors, binary_similarity, pack_signs, stored_as, to_int8
 from xsent.progress import Progress
 from xsent.similarity import cosine_similarity, row_cosines
@@ -305,9 +306,10 @@ class SentenceEncoder:
         """Number of tokens of a sentence; up to `max_length` are read at once. 0 for an empty sentence."""
         return len(self._tokenizer.encode(sentence))
 
-    def rarity(self, keys: Iterable[str]) -> float:
-        """How rare a word with these keys (`xsent.words`) is in the model's languages: 0 for "the", 1 for a name."""
-        return self._tokenizer.rarity(keys)
+    @cached_property
+    def words(self) -> KnownWords:
+        """What it knows about words, by which a search by words works in all of its languages."""
+        return KnownWords(self.bundle, self._tokenizer)
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
         """Cosines [n, m] between the vectors of `a` and `b`, of any precision; for binary vectors, of their signs."""

@@ -1,4 +1,4 @@
-"""Fractions and codes of a text that a search compares whole: ½, 2 3/4, half, and XK-42, which may also be XK42.
+"""Fractions and codes of a text that a search compares whole: ½, 2 3/4, half, 0.5, and XK-42, which may also be XK42.
 
 Apart from `xsent.numbers`, because 3/4 may be a date, and words for half have other meanings. The page of `xsent web`
 reads the same notations: numbers.js.
@@ -17,13 +17,17 @@ _FRACTIONS = (
     re.compile("(?<![0-9.,/-])(?:([0-9]{1,3}) )?([1-9])/([2-9])(?![0-9/]|[.,-][0-9])"),
 )
 _NO_HALF = "".join(f"(?<!{word} )" for word in ("social", "mass", "new", "la", "las", "los", "il", "nel", "по"))
-_HALF_WORD = re.compile(f"{_NO_HALF}(?<![0-9{LETTERS}])(?:{HALVES.replace(' ', '|')})(?![0-9{LETTERS}])")
+_INITIALS = "".join({word[0] for word in HALVES.split()})  # looked for first, because few places have one
+_HALF_WORD = re.compile(
+    f"(?=[{_INITIALS}])(?<![0-9{LETTERS}]){_NO_HALF}(?:{HALVES.replace(' ', '|')})(?![0-9{LETTERS}])"
+)
 # Short groups of letters and digits, one of them with a digit.
 _CODE = re.compile(
     f"(?<![0-9{LETTERS}-])(?=[a-z-]{{0,9}}[0-9])(?:[a-z]{{1,4}}|[0-9]{{1,12}})(?:-(?:[a-z]{{1,4}}|[0-9]{{1,12}})){{1,3}}"
     f"(?![0-9{LETTERS}-])"
 )
 _SHORTEST_CODE = 6  # digits; fewer are pages or years
+_DECIMAL = re.compile("(?<![0-9.,])([0-9]{1,3})[.,]([0-9]?[1-9])(?![0-9⁄]|[.,][0-9])")  # 2.5 and 2,5, not 3.10
 
 
 def find_fractions(text: str) -> list[Number]:
@@ -35,6 +39,10 @@ def find_fractions(text: str) -> list[Number]:
     ]
     found += [
         Number("fraction", *match.span(), ((match[0], _fraction("", "1", "2")),)) for match in _HALF_WORD.finditer(text)
+    ]
+    found += [
+        Number("code", *match.span(), tuple((group, value(*match.groups())) for group in match.groups()))
+        for match in _DECIMAL.finditer(text)
     ]
     for match in _CODE.finditer(text):
         groups = match[0].split("-")

@@ -129,14 +129,26 @@ def find_numbers(text: str) -> list[Number]:
     """The numbers of a text, in their order; the text is in lower case and in the form NFKC."""
     found: list[Number] = []
 
-    def claim(kind: Kind, read: Callable[..., tuple[Forms, ...]], match: re.Match[str]) -> str:
-        found.append(Number(kind, match.start(), match.end(), read(*match.groups(""))))
+    def claim(first: int, kind: Kind, read: Callable[..., tuple[Forms, ...]], match: re.Match[str]) -> str:
+        found.append(Number(kind, first + match.start(), first + match.end(), read(*match.groups(""))))
         return "\0" * len(match[0])  # the other notations do not see it
 
-    if _DIGIT.search(text):
+    for first, end in _near_digits(text):
+        part = text[first:end]
         for kind, pattern, read in _notations():
-            text = pattern.sub(partial(claim, kind, read), text)
+            part = pattern.sub(partial(claim, first, kind, read), part)
     return sorted(found, key=lambda number: number.start)
+
+
+def _near_digits(text: str) -> list[tuple[int, int]]:
+    """The parts of a text that may have numbers; most of a text has no digit."""
+    parts: list[tuple[int, int]] = []
+    for digits in _DIGIT.finditer(text):
+        first, end = max(digits.start() - _REACH, 0), digits.end() + _REACH
+        if parts and first <= parts[-1][1]:
+            first = parts.pop()[0]
+        parts.append((first, end))
+    return parts
 
 
 def value(whole: str, fraction: str = "") -> str:
@@ -266,7 +278,8 @@ def _decimal(whole: str, sign: str, fraction: str, end: str) -> tuple[Forms, ...
 
 
 _CLOCK, _DAY_AND_MONTH = re.compile(f"{_HOUR}[.]{_MINUTE}"), re.compile(f"{_DAY}[.](?:{_MONTH}[.]|{_MM})")
-_DIGIT = re.compile(f"[0-9元{_DIGITS_AND_SCALES}]")
+_DIGIT = re.compile(f"[0-9元{_DIGITS_AND_SCALES}]+")
+_REACH = 48  # characters: more than a notation has before its first digit, between two, or after its last one
 
 # The first that matches claims a number. Every repetition has a limit, so that all of them take linear time.
 _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]], ...] = (
@@ -356,7 +369,7 @@ _PATTERNS: tuple[tuple[Kind, Callable[..., tuple[Forms, ...]], tuple[str, ...]],
             f"{_BEGIN}((?=(?:-?[0-9]){{9}})[0-9]{{1,7}}(?:-[0-9]{{1,7}}){{2,5}}){_STOP}",
             f"{_BEGIN}((?:1[ .-])?[(]?[2-9][0-9]{{2}}[)]?[ .-]{{1,2}}[0-9]{{3}}[ .-][0-9]{{4}}){_STOP}",
             f"{_BEGIN}(8 ?[(]?[0-9]{{3}}[)]?[ -]?[0-9]{{3}}[ -][0-9]{{2}}[ -][0-9]{{2}}){_STOP}",
-            f"{_BEGIN}([0-9]{{2,4}}(?:[ -][0-9]{{2,4}}){{3,5}}){_STOP}",
+            f"{_BEGIN}((?=(?:[ -]?[0-9]){{8}})[0-9]{{2,4}}(?:[ -][0-9]{{2,4}}){{2,5}}){_STOP}",
         ),
     ),
     (

@@ -29,7 +29,7 @@ class Progress:
     """Reports count, total, speed and time left; a context manager.
 
     On a terminal it is a bar that is rewritten, elsewhere a line each minute. `unit` is the plural of what is counted.
-    `enabled` True shows the bar even if standard error is no terminal, such as in a notebook; False shows nothing.
+    `enabled` True shows the bar even if standard error is not a terminal, such as in a notebook; False shows nothing.
     """
 
     def __init__(self, unit: str, total: Total = None, *, enabled: bool | None = None) -> None:

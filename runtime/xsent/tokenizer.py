@@ -102,8 +102,12 @@ class Tokenizer:
         """How rare a word with these keys (`word_keys`) is in the languages of the model: 0 for "the", 1 for a name."""
         if any(map(str.isdigit, "".join(keys))):
             return 1
-        likeliest = max(max(self._known.get(key, -inf), self._accented.get(key, -inf)) for key in keys)
-        return min(max((_FREQUENT - likeliest) / (_FREQUENT - _RARE), 0), 1)
+        return _rarity(max(max(self._known.get(key, -inf), self._accented.get(key, -inf)) for key in keys))
+
+    def piece_rarity(self, piece: int) -> float:
+        """The same for a piece, by its id; 0 for one without letters and digits, and for one byte of a character."""
+        named = any(map(str.isalnum, self._processor.id_to_piece(piece)))
+        return _rarity(self._processor.get_score(piece)) if named else 0
 
     @cached_property
     def _known(self) -> dict[str, float]:
@@ -120,3 +124,8 @@ class Tokenizer:
             for key in next(word_keys(word), ()):
                 found[key] = max(found.get(key, -inf), self._known[word])
         return found
+
+
+def _rarity(probability: float) -> float:
+    """The rarity of a word or piece by its log-probability; it is 0 for bytes, which have none."""
+    return min(max((_FREQUENT - probability) / (_FREQUENT - _RARE), 0), 1)

@@ -115,7 +115,7 @@ def has_words(text: str) -> bool:
     joins no cluster.
     """
     plain = without_markup(text)
-    return next(word_keys(plain), None) is not None and not _NOTHING.fullmatch(remove_format(plain).strip())
+    return _RUN.search(folded(plain)) is not None and not _NOTHING.fullmatch(remove_format(plain).strip())
 
 
 def without_accents(text: str) -> str:

@@ -303,10 +303,10 @@ def test_a_part_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path: P
     file = written(tmp_path, "a.mbox", box % greek)
     remarks = Remarks()
     assert [(line, text) for line, text, _ in read_passages(file, remarks)] == [(7, "x")]
-    assert remarks.lost == {file: [f"the mail at line 2: {unknown}"]}
+    assert remarks.lost == {file: [f"the email at line 2: {unknown}"]}
     raises(
         DataError,
-        r"a\.mbox: the mail at line 2: not UTF-8",
+        r"a\.mbox: the email at line 2: not UTF-8",
         texts,
         tmp_path,
         box.partition(b"From b")[0] % greek,
@@ -392,14 +392,30 @@ FOOTERS = [
     "Vous recevez cet e-mail parce que vous êtes inscrit.\nSe désabonner",
     TEAMS,
     f"{TEAMS}\nBis morgen.",
+    "CAUTION: This email originated from outside of the organization. Do not click links.",
+    "[EXTERNAL] This message comes from outside.",
+    "Achtung: Diese Nachricht kommt von einem externen Absender.",
+    "This e-mail and any attachments are confidential and\nintended solely for the addressee. If it is not for you,\n"
+    "delete it.",
+    "Ce message est confidentiel et destiné exclusivement à son destinataire.",
+    "Diese E-Mail kann vertrauliche Informationen enthalten. Wenn Sie nicht der Empfänger sind, löschen Sie sie.",
+    "本メールには機密情報が含まれており、受信者以外の使用を禁じます。",
 ]
+
+
+CONFIDENTIAL = ("The offer in this mail is confidential.", "The outside of the shed needs paint.")
 
 
 def test_a_mail_below_its_announcement_and_footers_are_left_out(tmp_path: Path) -> None:
     for below in [*map(TOP.format, ANNOUNCED), *(f"In the shed.\n\n{footer}\n" for footer in FOOTERS)]:
         found = " ".join(texts(tmp_path, f"From: b\nTo: a\nSubject: Re: Keys\n\n{below}", "a.eml"))
         assert found.removesuffix(" —").removesuffix(" Bis morgen.") == "In the shed.", below
-    for kept in ("On Monday Anna wrote:\n\nWhere?", "Abmelden bitte bis Freitag.", "You are receiving guests."):
+    for kept in (
+        "On Monday Anna wrote:\n\nWhere?",
+        "Abmelden bitte bis Freitag.",
+        "You are receiving guests.",
+        *CONFIDENTIAL,
+    ):
         found = " ".join(texts(tmp_path, f"From: b\nTo: a\nSubject: Keys\n\nHello.\n\n{kept}\n", "a.eml"))
         assert found == f"Hello. {kept.rpartition(chr(10))[2]}"
 

@@ -16,11 +16,14 @@ from texts import OURS, SENTENCES, multilingual, train_tokenizer
 
 from xsent.bundle import Bundle, builtin_path
 from xsent.clean import remove_format
+from xsent.encoder import SentenceEncoder
 from xsent.search.shared_words import shared_words
 from xsent.search.store import IndexDatabase, IndexState, Passage
 from xsent.tokenizer import Tokenizer
 from xsent.words import has_words, word_keys
 from xsent_apps.web.site import STATIC
+from xsent_export.export import export
+from xsent_export.options import ExportOptions, Precision
 
 CLIENT = Path(__file__).parent / "page_tokenizer.mjs"
 
@@ -78,6 +81,7 @@ DIGITS = [  # numbers in all notations, and beside what is none
     "14:30 2:30 pm 2:30 P.M. 12 am 14h30 18 h 14.30 Uhr 18 Uhr 8 Uhr abends 14.30 uur 14時30分 3時間 10:00-12:00",
     "令和元年 Backup_20240229.tar 20241301 05-Dec-25 5/dez/25 05DEC2025 5 déc. '25 15/05 1/12/3 17u20 18 ч 45 мин 21u",
     "½ cup, 2½, 1/2 cup 2 3/4 l 5/4 1/2/2024 half a cup, halbe Tasse, la media XK-42 LH-442-B 1200-435 12-14",
+    "2.5 l 0,75 3.10 1.5.2 2,5. 9003 114 552 12 34 56 78 2024 12",
     "9 часов вечера 2 часа дня 9 uur 's avonds 9 in the evening 8 heures du soir 2 Uhr früh 四番目 第十二章",
 ]
 
@@ -187,6 +191,17 @@ def test_words_say_as_much_as_in_python(tmp_path: Path, tokenizer: Tokenizer) ->
         there = shared_words(database, query, [], most=99, rows=count, among=count, rarity=tokenizer.rarity)
         assert here == pytest.approx([there.get(row, 0) for row in range(count)]) and max(here) == pytest.approx(1)
     assert 0 < shares[0][1] < 1 and 0 < shares[1][0] < 1 and 0 < shares[6][7] < 1
+
+
+@pytest.mark.parametrize("precision", [None, "float32", "int4-table"])
+def test_words_are_as_near_as_in_python(precision: Precision | None, deep_checkpoint: Path, tmp_path: Path) -> None:
+    options = ExportOptions(precision=precision, least_cosine=0.9, tolerance=20.0)  # of few pairs
+    path = export(deep_checkpoint, tmp_path / "bundle", options).path if precision else builtin_path()
+    words = SentenceEncoder(path, threads=1).words
+    texts = [*SHARING, "Bicycle", "", "...", "the", "1 2 3", "🙂 é", *SENTENCES[:10]]
+    here = in_node(path / "sentencepiece.model", texts)["nearness"]
+    assert here == [pytest.approx(words.nearness(query, texts).tolist(), abs=1e-5) for query in texts]
+    assert here[3][3] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

@@ -453,7 +453,7 @@ def test_what_cannot_be_served_is_one_line(
     assert_refused(run("serve", "--host", "no.such.host.invalid"), "no.such.host.invalid, port 8000: ")
     head = made / "topics.npz"
     assert_refused(run(*free, "--head", head, "--head", head), "NAME=PATH, with another name for each")
-    assert_refused(run(*free, "--head", tmp_path / "no.npz"), "no.json: missing; a head is two files")
+    assert_refused(run(*free, "--head", tmp_path / "no.npz"), "no.npz: no such file; create one with xsent")
     assert_refused(run(*free, "--index", f"notes={tmp_path}"), "not an index; create one with xsent index")
     key = tmp_path / "key"
     assert_refused(run(*free, "--api-key-file", key), "key: No such file or directory")

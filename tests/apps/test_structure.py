@@ -101,6 +101,11 @@ def test_buttons_and_links_to_share_are_left_out(tmp_path: Path) -> None:
 <div class="sharedaddy sd-sharing-enabled"><h3>Share this:</h3><ul><li><a class="sd-button">Print</a></ul></div>
 <div id="jp-relatedposts"><h3>Related</h3></div><p><a href=/b class=buttonwood-trees>Buttonwood</a> is hard.</p>"""
     assert shown(tmp_path, "a.html", page) == [("Compost needs air. Buttonwood is hard.", "")]
+    chat = """<div class="userpic_wrap"><div class=userpic>A</div></div><div class=from_name>Anna</div><div
+class="reply_to details">In reply to <a>this message</a></div><div class=text>The pump is loud.</div><div
+class="media clearfix media_photo"><div class=title>Sticker</div>Not included</div><ol><li>Mine too.
+<a class="comment-reply-link">Reply</a></li></ol><div id=respond><p>Required fields are marked</p></div>"""
+    assert shown(tmp_path, "a.html", chat) == [("Anna The pump is loud. - Mine too.", "")]
     assert shown(tmp_path, "a.html", "<h2>II<br/>The fog</h2><p>It came.</p>") == [("It came.", "II The fog")]
 
 

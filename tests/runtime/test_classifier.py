@@ -239,6 +239,7 @@ def test_half_a_head_and_damaged_numbers(head: LinearClassifier, tmp_path: Path)
         assert caught.value.filename == str(there) and not missing.exists()
         head.save(saved, force=True)
     assert file_names(tmp_path) == {"topics.npz", "topics.json", "again.npz", "again.json"}
+    raises(DataError, r"no\.npz: no such file", LinearClassifier.load, tmp_path / "no.npz", fingerprint="abc")
     loaded = LinearClassifier.load(saved, fingerprint="abc")
     assert all(np.array_equal(getattr(loaded, name), value) for name, value in vars(head).items())
     raises(ValueError, r"topics: a head's name ends in \.npz", head.save, saved.with_suffix(""))

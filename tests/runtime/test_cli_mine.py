@@ -156,3 +156,14 @@ def test_numbers_agree_and_a_translation_beats_a_copy(run: Runner, tmp_path: Pat
     vectors = SentenceEncoder().encode(english)
     with pytest.raises(ValueError, match="4 texts for 5 vectors"):
         mine_bitext(vectors, vectors, texts=(english[1:], english))
+
+
+def test_the_copy_of_a_line_that_has_a_translation_is_no_pair(run: Runner, tmp_path: Path) -> None:
+    german = ["Drücken Sie Start, um das Gerät einzuschalten.", "Drücken Sie Stopp, um das Gerät auszuschalten."]
+    english = ["Press Start to switch the device on.", "Press Stop to switch the device off."]
+    src = write_lines(tmp_path / "de.txt", [*german, "Alt.", "Es regnet.", "Nur in Innenräumen."])
+    trg = write_lines(tmp_path / "en.txt", [*english, german[0], german[0], "Page 8", "Nine cats."])
+    for swapped in (False, True):
+        sides = (trg, src) if swapped else (src, trg)
+        found = {(*sorted(pair),) for pair in pairs_of(run("mine", *sides, "--threshold", "1.1")[1])}
+        assert found == {*zip(german, english, strict=True)}

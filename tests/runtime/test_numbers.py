@@ -2,7 +2,8 @@
 
 import pytest
 
-from xsent.words import joined_keys, word_keys
+from xsent.numbers import find_numbers
+from xsent.words import folded, joined_keys, word_keys
 
 SAME = [  # each in several notations, and one that is another
     (["0170 1234567", "01701234567", "0170/123 45 67", "+49 170 1234567", "0049 (0)170 1234567"], "0170 1234576"),
@@ -52,7 +53,9 @@ SAME = [  # each in several notations, and one that is another
     (["1° febbraio 2025", "1º febbraio 2025", "2025-02-01"], "1° marzo 2025"),
     (["1/2 cup", "½ cup", "half cup"], "¾ cup"),
     (["½ Tasse", "halbe Tasse", "1/2 Tasse"], "1/4 Tasse"),
-    (["2½ l", "2 1/2 l"], "2 1/4 l"),
+    (["2½ l", "2 1/2 l", "2.5 l", "2,5 l"], "2 1/4 l"),
+    (["0.5", "½", "1/2"], "0.75"),
+    (["9003 114 552", "9003114552", "900 311 4552"], "9003 114 525"),
     (["53412876-X", "53412876X"], "53412867-X"),
     (["LH-442-B", "LH442B"], "LH-424-B"),
     (["1200-435", "1200435"], "1200-453"),
@@ -67,6 +70,16 @@ def test_a_number_is_found_in_every_notation(same: list[str], other: str) -> Non
         for query in same:
             assert all(set(word).intersection(keys) for word in word_keys(query)), (written, query)
         assert not all(set(word).intersection(keys) for word in word_keys(other)), (written, other)
+
+
+def test_a_number_far_from_others_is_read_as_in_a_text_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = [written for same, other in SAME for written in [*same, other]]
+    text = folded(
+        "".join(f" {written} {'of the long story ' * n}" for n, written in enumerate(every * 2) for n in [n % 9])
+    )
+    near = find_numbers(text)
+    monkeypatch.setattr("xsent.numbers._REACH", len(text))
+    assert near == find_numbers(text) and len(near) > len(every)
 
 
 def test_parts_of_numbers_are_words_and_other_digits_stay_words() -> None:

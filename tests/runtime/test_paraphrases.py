@@ -341,8 +341,13 @@ OPPOSITES = [
     ("The flight was successful.", "Полёт закончился неудачей."),
     ("More rain than last year", "Minder regen dan vorig jaar"),
     ("Upstairs", "unten"),
+    ("How do I cancel my contract?", "Wie verlängere ich meinen Vertrag?"),
+    ("Choir is cancelled.", "La répétition est confirmée."),
+    ("The fixed rate is low.", "Het variabele tarief is laag."),
 ]
 NOT_OPPOSITES = [
+    ("How do I cancel my contract?", "Wie kündige ich meinen Vertrag?"),
+    ("The fixed rate is low.", "Der feste Tarif ist niedrig."),
     ("The door is open.", "Die Tür ist offen."),
     ("Turn on the light.", "Schalte das Licht ein."),
     ("Zet de radio aan.", "Mets la radio en marche."),

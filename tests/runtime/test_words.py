@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def test_names_and_rare_words_count(path: Path, builtin: SentenceEncoder) -> Non
     assert index.search(builtin, ["Hoe zit het ook alweer met Sato?"], k=1)[0][0].line == 1  # "met" is in one passage
     (hits,) = index.search(builtin, ["La calefacción no funciona, ¿die?"], k=1)  # a word of another language
     assert hits[0].text == "Die Heizung ist kaputt."
-    rarity = lambda word: builtin.rarity(next(word_keys(word)))  # noqa: E731
+    rarity = lambda word: builtin.words.rarity(next(word_keys(word)))  # noqa: E731
     assert [rarity(word) for word in ("the", "für", "où", "не", "Sato", "4711", "7")] == [0, 0, 0, 0, 1, 1, 1]
     assert 0 < rarity("train") < rarity("harbour") <= 1
 
@@ -170,7 +171,8 @@ def test_one_common_word_says_little_and_words_that_no_passage_has_count(path: P
     ways = [SearchIndex(path).search(builtin, ["Is my bike insured?"], k=5, words=words)[0] for words in (True, False)]
     assert ways[0][0].text.startswith("Fahrrad") and ways[1][0].text.startswith("Fahrrad")
     scores = [{hit.text[:4]: hit.score for hit in hits} for hits in ways]
-    assert 0 < scores[0]["Bike"] - scores[1]["Bike"] < 0.2
+    near_words = 0.25 * builtin.words.nearness("Is my bike insured?", INSURED)[0]
+    assert 0 < scores[0]["Bike"] - scores[1]["Bike"] - near_words < 0.2
     database = IndexDatabase(path)
     shares = lambda query: shared_words(database, query, [], most=9, rows=5, among=5, rarity=lambda _: 1)  # noqa: E731
     assert shares("Okonkwo") == {4: pytest.approx(1)} and shares("Okonkwo whither") == {4: pytest.approx(1 / 2)}
@@ -216,6 +218,26 @@ def test_what_is_said_if_nothing_is_close(path: Path, builtin: SentenceEncoder) 
     assert not any(hit.close for hit in far)
     expected = f"No close match: best score {far[0].score:.2f}; unrelated texts score up to {CLOSE:.2f}."
     assert no_match_message(far) == expected == say_nothing_close(far)  # also by its old name
+    assert "best score 0.34;" in no_match_message([replace(far[0], score=0.3498)])  # not 0.35, which is close
+
+
+def test_words_are_near_to_their_translations(builtin: SentenceEncoder) -> None:
+    texts = ["Bike repair", "Das Fahrrad ist versichert.", "Un vélo rouge.", "The soup needs salt.", "", "..."]
+    bike, fahrrad, velo, *others = builtin.words.nearness("the Bike", texts)  # "the" has no weight
+    assert bike == pytest.approx(1) and 0.6 < fahrrad < 1 and 0.6 < velo < 1 and not any(others)
+    assert builtin.words.nearness("猫", ["cat", "犬"]).argmax() == 0
+    twice = builtin.words.nearness("key of the cellar", ["Kellerschlüssel", "no", "Kellerschlüssel"])
+    assert twice[0] == twice[2] > twice[1]
+    for query in ("", "the", "...", " ".join(texts[1].split() * 99 + [*map(str, range(99, 999))])):
+        assert not builtin.words.nearness(query, texts).any()
+    assert builtin.words.nearness("Bike", []).shape == (0,)
+
+
+def test_a_passage_with_translated_words_comes_before_one_that_is_as_near(path: Path, builtin: SentenceEncoder) -> None:
+    build_index(path, ["Der Fahrradkeller ist abgeschlossen.", "Der Weinkeller ist abgeschlossen."], builtin)
+    ways = [SearchIndex(path).search(builtin, ["bike cellar"], k=2, words=words)[0] for words in (True, False)]
+    leads = [hits[0].score - hits[1].score for hits in ways]
+    assert all(hits[0].text.startswith("Der Fahrrad") for hits in ways) and leads[0] > leads[1] + 0.02
 
 
 FOLDED = {
@@ -239,8 +261,9 @@ def test_a_word_without_its_accents_is_found(path: Path, builtin: SentenceEncode
         joined, plain = (index.search(builtin, [query], k=99, words=words)[0] for words in (True, False))
         assert joined[0].text == text
         cosines = {hit.text: hit.score for hit in plain}
+        nearness = dict(zip(FOLDED, builtin.words.nearness(query, [*FOLDED]).tolist(), strict=True))
         assert {hit.text: hit.score - cosines[hit.text] for hit in joined} == pytest.approx(
-            {other: 0.5 * (other == text) for other in FOLDED}, abs=1e-6
+            {other: 0.5 * (other == text) + 0.25 * nearness[other] for other in FOLDED}, abs=1e-6
         )
 
 

@@ -341,6 +341,8 @@ def test_damaged_checkpoints_are_one_clear_line(trained: Path, tmp_path: Path) -
         with pytest.raises(DataError, match=message) as raised:
             load_checkpoint(folder)
         assert str(folder) in str(raised.value) and "\n" not in str(raised.value)
+    with pytest.raises(DataError, match="nowhere: no such folder; expected a checkpoint"):
+        load_checkpoint(tmp_path / "nowhere")
 
 
 def test_a_changed_checkpoint_is_refused_where_it_knows_its_checksums(trained: Path, tmp_path: Path) -> None:

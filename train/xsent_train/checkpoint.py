@@ -161,7 +161,8 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 def read_about(path: Path) -> dict[str, Any]:
     """The facts in `checkpoint.json`. Raises DataError if the folder is not a checkpoint of a known version."""
     if not (path / ABOUT).is_file():
-        raise DataError(f"{path}: no {ABOUT} in this folder; expected a checkpoint of xsent-train, or a bundle")
+        missing = f"no {ABOUT} in this folder" if path.is_dir() else "no such folder"
+        raise DataError(f"{path}: {missing}; expected a checkpoint of xsent-train, or a bundle")
     about = read_json(path / ABOUT, REMEDY)
     if (version := about.get("format_version")) != FORMAT_VERSION:
         raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}; {REMEDY}")

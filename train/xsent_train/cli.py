@@ -178,7 +178,7 @@ def add_a_space(
 @app.command(
     "tune",
     short_help="Tune a model on your own text.",
-    epilog="Example: xsent-train tune builtin pairs.tsv runs/own --tatoeba data/eval/tatoeba",
+    epilog="Example: xsent-train tune builtin pairs.tsv runs/own --tatoeba DATA/eval/tatoeba",
 )
 def tune_model(
     bundle: Annotated[Path, typer.Argument(help="A bundle or a checkpoint, which is not changed; or: builtin.")],

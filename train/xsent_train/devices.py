@@ -11,6 +11,8 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # options of glibc's mallopt
+KERNEL_CACHES = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"  # oneDNN's own, and PyTorch's of it
+KERNELS = 128  # kept in each: a step, forward or backward, has about 80 shapes, which all layers share
 
 
 def launch(devices: int) -> Fabric:
@@ -67,6 +69,17 @@ def precision(wanted: str) -> str:
     return "bf16-mixed" if bf16 else "32-true"
 
 
+def limit_kernel_caches() -> None:
+    """Make a CPU keep fewer compiled kernels. Has an effect only before the first one is compiled.
+
+    oneDNN compiles each product of bfloat16 matrices for its shape, and two caches keep 1,024 of them, at 0.3 MB each.
+    The shapes of a step hardly ever come again, because the number of its tokens is another one, so that memory grew by
+    20 MB per step.
+    """
+    for cache in KERNEL_CACHES:
+        os.environ.setdefault(cache, str(KERNELS))
+
+
 def keep_freed_memory() -> None:
     """Make the C library keep freed memory instead of giving it back to the system.
 
@@ -77,3 +90,9 @@ def keep_freed_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_MAX, 0)
         libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def return_freed_memory() -> None:
+    """Make the C library give freed memory back to the system, wherever it lies."""
+    with suppress(OSError, AttributeError):  # only glibc has malloc_trim
+        ctypes.CDLL(None).malloc_trim(0)

@@ -27,7 +27,7 @@ from xsent.files.atomic import as_data_error, as_write_error, atomic_file, open_
 from xsent.progress import Progress
 from xsent_train.data.batches import Batch, Batches
 from xsent_train.data.corpus import Corpus, chunks
-from xsent_train.devices import average, on_first_rank
+from xsent_train.devices import average, on_first_rank, return_freed_memory
 from xsent_train.model import CHUNK, Encoder
 from xsent_train.recipe import StageConfig
 from xsent_train.stage_model import Losses, TrainingModel
@@ -184,6 +184,7 @@ class StageLoop:
     def _measure(self, done: int, seconds: float) -> None:
         stage = self.stage
         scores = self._scores = self.validation.measure(self.model.encoder)
+        return_freed_memory()  # 200 MB, for the checkpoint, which takes 100
         line = json.dumps({"stage": stage.name, "step": done, **self._losses, **scores}) + "\n"
         with (
             as_write_error(self.log, "make room and run the same command again; it resumes from the last checkpoint"),

@@ -33,7 +33,15 @@ from xsent_train.data.batches import Batches, TrainingData
 from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
 from xsent_train.derive import average_checkpoints, identify, keep_layers, model_path, open_start
-from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
+from xsent_train.devices import (
+    average,
+    gather,
+    keep_freed_memory,
+    launch,
+    limit_kernel_caches,
+    on_first_rank,
+    precision,
+)
 from xsent_train.fitting import fit_queries, fit_readouts, fit_space, narrow_feed_forward, project_languages
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig
@@ -82,6 +90,7 @@ class Trainer:
         vocabulary and the weights of `start`, a checkpoint or a bundle. Raises DataError if any of these is unusable.
         """
         self.run_folder = run
+        limit_kernel_caches()  # first, because a teacher may compile some
         paths = {ONLY: teacher} if isinstance(teacher, Path) else teacher or {}
         start = model_path(start) if start else None
         paths = paths if isinstance(paths, Teachers) else {name: model_path(path) for name, path in paths.items()}

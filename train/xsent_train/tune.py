@@ -37,6 +37,7 @@ from xsent_train.data.passages import Passages
 from xsent_train.data.preparation import TrainingPairs
 from xsent_train.data.scored import ScoredPairs
 from xsent_train.derive import model_path, open_checkpoint
+from xsent_train.devices import return_freed_memory
 from xsent_train.objectives import Objectives
 from xsent_train.recipe import LAYER_SHAPE, START, CorpusConfig, PassagesConfig, Recipe, ScoredConfig, StageConfig
 from xsent_train.trainer import Trainer
@@ -264,6 +265,7 @@ def _scores(checkpoint: Checkpoint, tests: Sequence[Test], folder: Path | None) 
         if folder is not None:
             measured = tatoeba(encoder, folder).scores
             found |= {("tatoeba", name, full): fmean(row[way] for way in DIRECTIONS) for name, row in measured.items()}
+    return_freed_memory()
     return found
 
 

@@ -69,7 +69,7 @@ def main() -> None:
         zero_shot = accuracy(by_description(encoder, texts), topics)
         trained = accuracy(by_examples(encoder, headlines["en"], topics, texts), topics)
         rows.append({"language": language, "by description": zero_shot, "by English headlines": trained})
-    print(f"{len(topics)} headlines, {len(DESCRIPTIONS)} topics; accuracy in per cent")
+    print(f"{len(topics)} headlines, {len(DESCRIPTIONS)} topics; accuracy in %")
     print(format_table(rows))
 
 

@@ -42,7 +42,7 @@ def main() -> None:
         rows.append({"languages": f"{one}-{other}", "hidden": hidden, "found": len(pairs), **shares})
         for score, a, b in pairs[:1]:
             print(f"{score:.2f}\t{a}\t{b}")
-    print(f"\nfound among {len(left)} and {len(right)} sentences; in per cent")
+    print(f"\nfound among {len(left)} and {len(right)} sentences, in %")
     print(format_table(rows))
 
 

@@ -15,7 +15,7 @@ _DEFINITION = re.compile(rf"^[ \t]*\[[^\]\n]*\]:[ \t]*<?{_HERE}.*$", re.MULTILIN
 _NAMELESS = re.compile(r"!\[\]\[[^\[\]\n]*\]")  # a picture that is defined elsewhere and has no words
 _TAG = re.compile(rf"<(?:img|image)\b([^<>]*{_HERE}[^<>]*)>", re.IGNORECASE)
 _ALT = re.compile(r"\balt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
-# Without an address: a long run, or lines of equal length as in mails and certificates.
+# Without an address: a long run, or lines of equal length as in emails and certificates.
 _RUN = re.compile(
     r"(?<![\w+/.:@?=&%#-])(?:[A-Za-z0-9+/]{200,}+={0,2}|(?m:^)(?:[A-Za-z0-9+/]{60,}+\n){3,}+(?:[A-Za-z0-9+/]+={1,2})?)(?![\w+/])"
 )

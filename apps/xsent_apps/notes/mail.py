@@ -1,4 +1,4 @@
-"""Reads e-mail as lines of Markdown, with the standard library."""
+"""Reads email as lines of Markdown, with the standard library."""
 
 import binascii
 import re
@@ -16,7 +16,7 @@ from xsent_apps.notes.page import read_page
 from xsent_apps.notes.replies import Lines, sent_lines
 from xsent_apps.notes.source import Source
 
-# The line before each mail of a mailbox: its sender and its date, then a field. A sentence may begin with "From", too.
+# The line before each email of a mailbox: its sender and its date, then a field. A sentence may begin with "From", too.
 _MBOX = re.compile(
     rb"^From [^ \n]{1,200}(?: at [^ \n]{1,200})? {1,9}"
     rb"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|\d[^\n]{0,40}?\d:\d\d:\d\d)[^\n]{0,100}\n(?=>?From |[!-9;-~]+[ \t]*:)",
@@ -42,7 +42,7 @@ _COMPARED = 4_000  # most characters to compare
 
 
 class _Part(EmailMessage):
-    """A mail, or a part of one. The deepest are read as text: each line is compared with the ends of all parts."""
+    """An email, or a part of one. The deepest are read as text: each line is compared with the ends of all parts."""
 
     depth = 0
 
@@ -79,7 +79,7 @@ _field_parsed: Callable[[str, str], str] = lru_cache(maxsize=32)(default.header_
 
 
 def is_mail(content: bytes) -> bool:
-    """Whether a file begins with the header of a mail, or of the first mail of a mailbox."""
+    """Whether a file begins with the header of an email, or of the first email of a mailbox."""
     start = _without_mark(content[:10_000]).replace(b"\r\n", b"\n").lstrip(b"\n")
     head = start.partition(b"\n\n")[0]
     if _MBOX.match(start):
@@ -91,7 +91,7 @@ def is_mail(content: bytes) -> bool:
 
 
 def read_mail(content: bytes) -> Source:
-    """The text of a mail, without quoted replies and signature, below its subject; the sender is its context.
+    """The text of an email, without quoted replies and signature, below its subject; the sender is its context.
 
     Several mails, as in the archive of a mailing list, are read as a mailbox. Raises DataError if no text can be read.
     """
@@ -102,7 +102,7 @@ def read_mail(content: bytes) -> Source:
 
 
 def read_mbox(content: bytes) -> Source:
-    """Many mails in one file; all lines of a mail have the number of its first line.
+    """Many emails in one file; all lines of an email have the number of its first line.
 
     A mail that cannot be read is lost. Raises DataError if none can be read.
     """
@@ -117,9 +117,9 @@ def read_mbox(content: bytes) -> Source:
             except MemoryError:
                 raise
             except Exception as error:  # a parser of a damaged mail raises anything
-                lost.append(f"the mail at line {at}: {in_one_line(error)}")
+                lost.append(f"the email at line {at}: {in_one_line(error)}")
             else:
-                lost += [f"the mail at line {at}: {each}" for each in mail.lost]
+                lost += [f"the email at line {at}: {each}" for each in mail.lost]
                 lines += [(at, f"# {_title(mail)}"), *((at, line) for _, line in [*mail.lines][1:])]
         first += part.count(b"\n")
     if lost and not lines:
@@ -128,13 +128,13 @@ def read_mbox(content: bytes) -> Source:
 
 
 def _mails(content: bytes) -> Iterable[bytes]:
-    """The mails of a mailbox, each with the line before it."""
+    """The emails of a mailbox, each with the line before it."""
     starts = [0, *(found.start() for found in _MBOX.finditer(content) if found.start()), len(content)]
     return (content[start:end] for start, end in pairwise(starts))
 
 
 def _without_mark(content: bytes) -> bytes:
-    """A mail without a byte-order mark, and in UTF-8 if an editor has saved it as UTF-16."""
+    """An email without a byte-order mark, and in UTF-8 if an editor has saved it as UTF-16."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     return decoded(content).text.encode() if content.startswith((b"\xff\xfe", b"\xfe\xff")) else content
 
@@ -154,7 +154,7 @@ def _read(mail: Message) -> Source:
 
 
 def _title(mail: Source) -> str:
-    """The subject and the sender of a mail among others."""
+    """The subject and the sender of an email among others."""
     (_, subject), *_ = mail.lines
     sender = ", ".join(mail.about)
     return f"{subject[2:]} ({sender})" if sender else subject[2:]
@@ -190,7 +190,7 @@ def _tolerant(content: bytes, charset: str) -> str:
 
 
 def _body(part: Message, subject: str, lost: list[str]) -> Lines:
-    """The text of a mail or of a part of one; what cannot be read is added to `lost`."""
+    """The text of an email or of a part of one; what cannot be read is added to `lost`."""
     try:
         if _is_mail_part(part):
             return _attached(part)
@@ -222,7 +222,7 @@ def _parts(part: Message) -> list[Message]:
 
 
 def _all(parts: list[Message], subject: str, lost: list[str]) -> Lines:
-    """The text of all parts in order, with attached mails; other attached files count only if nothing else has text."""
+    """The text of all parts in order, with attached emails; other attached files count if nothing else has text."""
     lines: Lines = []
     is_file = [part.get_content_disposition() == "attachment" and not _is_mail_part(part) for part in parts]
     for chosen in (False, True):
@@ -271,7 +271,7 @@ def _is_mail_part(part: Message) -> bool:
 
 
 def _attached(part: Message) -> Lines:
-    """The text of an attached mail below its subject."""
+    """The text of an attached email below its subject."""
     payload = part.get_payload()
     inner = payload[0] if isinstance(payload, list) else None
     encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
@@ -279,7 +279,7 @@ def _attached(part: Message) -> Lines:
         content = part.get_payload(decode=True)
         mail = read_mail(content if isinstance(content, bytes) else b"")
     elif encoding in ("base64", "quoted-printable"):
-        # The standard does not allow it, but programs do so, and the parser takes the code for the text of the mail.
+        # The standard does not allow it, but programs do so, and the parser takes the code for the text of the email.
         code = str(inner.get_payload()).encode(errors="replace")
         mail = read_mail(binascii.a2b_base64(code + b"==") if encoding == "base64" else binascii.a2b_qp(code))
     else:

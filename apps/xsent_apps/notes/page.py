@@ -24,7 +24,8 @@ _CLASSES_WITHOUT_TEXT = re.compile(
     r"anchor(js)?-link|([\w-]*-)?skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
     r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent)|"
     r"sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
-    r"social-?(links|icons|media|bar)|addtoany[\w-]*|a2a_kit|shariff|jp-(post-flair|relatedposts)|email-ufi[\w-]*)$",
+    r"social-?(links|icons|media|bar)|addtoany[\w-]*|a2a_kit|shariff|(jp-)?(post-flair|related-?(posts|articles))|email-ufi[\w-]*|"
+    r"respond|comment-?(respond|form|reply-link)|userpic_wrap|reply_to|media_(photo|video|voice_message))$",
     re.IGNORECASE,
 )
 _BUTTON = re.compile(r"(?:\S*[-_])?(?:button|btn)(?:[-_]\S*)?", re.IGNORECASE)  # a class of a link that looks like one
@@ -40,7 +41,7 @@ _WITHIN_CELLS = frozenset(["p", "div", "br", "ul", "ol", "li"])  # other tags me
 
 
 def read_page(text: str, *, is_mail: bool = False) -> Source:
-    """The visible text of a page; in a mail, with `>` before quoted mails, which are left out of other pages.
+    """The visible text of a page; in an email, with `>` before quoted emails, which are left out of other pages.
 
     Raises AssertionError for some broken declarations.
     """
@@ -149,16 +150,16 @@ class _Page(HTMLParser):
         self._mark = ""
 
     def _quote(self) -> str:
-        """What comes before a line of a quoted mail."""
+        """What comes before a line of a quoted email."""
         return "> " if self._open and self._open[-1][2] else ""
 
     def _is_announced(self) -> bool:
-        """Whether a block that begins here is a quoted mail, below a line that says so."""
+        """Whether a block that begins here is a quoted email, below a line that says so."""
         last = next((line for _, line in self.lines[-2:] if line), "")
         return self._is_mail and announces(last)
 
     def _quote_rest(self) -> None:
-        """Take the open block quotation for a quoted mail, because a line in it says so."""
+        """Take the open block quotation for a quoted email, because a line in it says so."""
         first = next((place for place, (tag, *_) in enumerate(self._open) if tag == "blockquote"), len(self._open))
         self._open[first:] = [(tag, counts, True) for tag, counts, _ in self._open[first:]]
 
@@ -198,7 +199,7 @@ def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
 
 
 def _is_quoted(tag: str, attributes: dict[str, str | None]) -> bool:
-    """Whether an element is a quoted mail."""
+    """Whether an element is a quoted email."""
     if tag == "blockquote" and attributes.get("type") == "cite":
         return True
     return any(map(_CLASSES_OF_QUOTES.fullmatch, [f"{tag}.{name}" for name in (attributes.get("class") or "").split()]))

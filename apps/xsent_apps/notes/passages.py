@@ -67,6 +67,10 @@ class _Block(NamedTuple):
     def text(self) -> str:
         return " ".join(line.strip() for _, line in self.lines)
 
+    def rejoined(self, hyphens: Hyphens) -> "_Block":
+        """The block without words that are cut at the end of a line."""
+        return self._replace(lines=hyphens.rejoined(self.lines)) if self.kind in ("text", "item") else self
+
 
 class _Outline:
     """The headings and lead-in above a block."""
@@ -117,14 +121,14 @@ def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
     """
     lines = [(number, part) for number, line in lines for part in _SEPARATOR.split(line)]
     hyphens = Hyphens("\n".join(line for _, line in lines))
-    for (context, _), group in groupby(_placed(lines, _Outline(about)), key=lambda place: place[:2]):
-        for joined in _joined((block for _, _, block in group), hyphens):
+    blocks = (block.rejoined(hyphens) for block in _blocks(lines))
+    for (context, _), group in groupby(_placed(blocks, _Outline(about)), key=lambda place: place[:2]):
+        for joined in _joined(block for _, _, block in group):
             yield from (Passage(line, text.translate(_UNSEEN), context) for line, text in _cut(joined))
 
 
-def _placed(lines: Lines, outline: _Outline) -> Iterator[tuple[str, int, _Block]]:
+def _placed(blocks: Iterator[_Block], outline: _Outline) -> Iterator[tuple[str, int, _Block]]:
     """The blocks of text, each with its context and page number."""
-    blocks = _blocks(lines)
     first = list[_Block]()
     only_headings = True  # whether the file has no other text
     for each in blocks:
@@ -190,7 +194,7 @@ def _leads(block: _Block, follower: _Block | None) -> bool:
     )
 
 
-def _joined(blocks: Iterable[_Block], hyphens: Hyphens) -> Iterator[list[tuple[int, str]]]:
+def _joined(blocks: Iterable[_Block]) -> Iterator[list[tuple[int, str]]]:
     """Join the lines of short neighbours below the same heading; a command stays with its description."""
     joined: list[tuple[int, str]] = []
     kind = ""
@@ -203,7 +207,7 @@ def _joined(blocks: Iterable[_Block], hyphens: Hyphens) -> Iterator[list[tuple[i
             yield joined
             joined = []
             length = 0
-        joined += hyphens.rejoined(block.lines) if block.kind in ("text", "item") else block.lines
+        joined += block.lines
         kind = block.kind
         length += more
     if joined:

@@ -117,7 +117,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _read_text(content: bytes) -> Source:
-    """A mail, subtitles, or lines with their numbers; front matter is the context of the file."""
+    """An email, subtitles, or lines with their numbers; front matter is the context of the file."""
     if is_mail(content):
         return read_mail(content)
     if _CUES.match(text := _decoded(content)):
@@ -131,21 +131,24 @@ def _read_markdown(content: bytes) -> Source:
 
 
 def _read_page(content: bytes) -> Source:
-    """A page, or a mail around one, as browsers save pages with their pictures."""
+    """A page, or an email around one, as browsers save pages with their pictures."""
     return read_mail(content) if is_mail(content) else read_page(_decoded(content))
 
 
 def _read_subtitles(content: bytes) -> Source:
     lines = list[tuple[int, str]]()
+    title = list[tuple[int, str]]()
     spoken = False  # after the time of a subtitle, up to an empty line
-    for number, line in enumerate(_decoded(content).split("\n"), 1):
+    hyphens = Hyphens(text := _decoded(content))
+    for number, line in enumerate([*text.split("\n"), ""], 1):
         if _CUE.match(line):
             spoken = True
         elif not line.strip():
             spoken = False
-            lines.append((number, ""))
+            lines += [*hyphens.rejoined(title, shortest=1), (number, "")]
+            title = []
         elif spoken:
-            lines.append((number, _CUE_TAG.sub("", without_ruby_tags(line))))
+            title.append((number, _CUE_TAG.sub("", without_ruby_tags(line))))
     return Source(lines, [])
 
 

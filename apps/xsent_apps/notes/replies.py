@@ -1,7 +1,7 @@
-"""Leaves out of a mail what its sender did not write: answered mails, their headers, signatures and footers."""
+"""Leaves out of an email what its sender did not write: answered emails, their headers, signatures and footers."""
 
 import re
-from itertools import pairwise
+from itertools import chain, groupby, pairwise
 
 Lines = list[tuple[int, str]]
 
@@ -11,7 +11,7 @@ _LONGEST_WROTE = 400  # characters
 _MOST_WROTE = 3  # lines
 _LONGEST_HEAD = 30  # lines
 
-# The header of the mail below a reply, in the nine languages: its fields may be bold, or rows of a table.
+# The header of the email below a reply, in the nine languages: its fields may be bold, or rows of a table.
 _SENDER = (
     r"from|von|absender|van|afzender|de|expéditeur|remitente|remetente|da|mittente|от(?: кого)?|отправитель|"
     r"差出人|送信者"
@@ -55,7 +55,7 @@ _SIGNED = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----\s*$|Hash: (?:SHA|MD|RI
 _RULER = re.compile(r"\s*(?:[^\w\s]|_){10,}\s*$")
 _CONTACT = re.compile(r"@|https?://|www\.|〒|\d[\d ()/.–-]{6,}\d")
 _LONGEST_SIGNATURE = 10  # lines
-# What services write below a mail: why somebody gets it, and how to get no more.
+# What services write below an email: why somebody gets it, and how to get no more.
 _FOOTER = re.compile(
     r"\W*(?:reply to this e?-?mail directly|view (?:this e?-?mail|it) (?:in your browser|on git\w+)|message id: <|"
     r"you(?:['’]re| are)? receiv(?:ing|ed?) this (?:e?-?mail|message|newsletter|because)|unsubscribe from (?:this|our)|"
@@ -68,10 +68,20 @@ _FOOTER = re.compile(
     r"(?:unsubscribe|(?:hier |newsletter )?(?:abmelden|abbestellen)|se désabonner|se désinscrire|darse de baja|"
     r"cancelar (?:la |tu |su )?suscripción|disiscriviti|annulla l['’]iscrizione|"
     r"(?:cancelar|anular) a? ?(?:subscrição|inscrição|assinatura)|afmelden|uitschrijven|отписаться|配信停止|購読解除)"
-    r"(?:\W*$|\s*[|·<(]))",
+    r"(?:\W*$|\s*[|·<(])|"
+    r"(?:caution|warning|external|achtung|vorsicht|attention|atención|attenzione|atenção|let op|внимание)\b\W"
+    r"[^\n]{0,30}(?:mail|message|nachricht|correo|mensaje|messaggio|mensagem|bericht|письмо)\b[^\n]{0,40}"
+    r"\b(?:outside|extern|außerhalb|extérieur|fuera|estern|fora|buiten|внешн))",
     re.IGNORECASE,
 )
 _LONGEST_FOOTER = 250  # characters
+# This mail is confidential and for nobody but the recipient: what companies write below every mail.
+_CONFIDENTIAL = re.compile(
+    r"(?:mail|message|nachricht|courriel|correo|mensaje|messaggio|mensagem|bericht|сообщени|письм|メール)[^.。]{0,150}"
+    r"(?:confiden[tcz]i|vertraulich|vertrouwelijk|riservat|конфиденциальн|機密|秘密).{0,400}?"
+    r"(?:intended|addressee|recipient|bestimmt|empfänger|adressat|destinat|geadresseerde|bestemd|адресат|предназнач|受信者)",
+    re.IGNORECASE | re.DOTALL,
+)
 # How to join a meeting: between the lines of signs below an invitation.
 _JOIN = re.compile(
     r"\bmicrosoft\s+teams\b|/meetup-join/|\baka\.ms/|\bteams\.(?:microsoft|live)\.com|\bdialin\.teams", re.I
@@ -80,14 +90,14 @@ _LONGEST_JOIN = 25  # lines
 
 
 def sent_lines(lines: Lines, subject: str) -> Lines:
-    """The lines that the sender of a mail wrote or forwarded, or all lines if that is nothing."""
+    """The lines that the sender of an email wrote or forwarded, or all lines if that is nothing."""
     if is_forwarded(subject):
         lines = [(number, re.sub("^> ?", "", line)) for number, line in lines]
     return _own(_without_answered(lines, subject)) or lines
 
 
 def is_forwarded(subject: str) -> bool:
-    """Whether the subject says that the mail forwards another."""
+    """Whether the subject says that the email forwards another."""
     return bool(_FORWARD.match(subject))
 
 
@@ -102,7 +112,7 @@ def announces(line: str) -> bool:
 
 
 def _without_answered(lines: Lines, subject: str) -> Lines:
-    """A mail without the headers of other mails in it; a reply also without the mail that it answers."""
+    """An email without the headers of other emails in it; a reply also without the email that it answers."""
     keeps = is_forwarded(subject)
     kept: Lines = []
     has_text = False
@@ -181,12 +191,12 @@ def _end_of_head(lines: Lines, first: int, subject: str) -> int:
 
 
 def _own(lines: Lines) -> Lines:
-    """The lines that the sender wrote; none in a mail that only quotes or has a footer only."""
-    from xsent.greetings import is_sent_from  # here: only mails need its patterns, which take 50 ms to compile
+    """The lines that the sender wrote; none in an email that only quotes or has a footer only."""
+    from xsent.greetings import is_sent_from  # here: only emails need its patterns, which take 50 ms to compile
 
     own: Lines = []
     quoted = False
-    for number, line in _without_join(lines):
+    for number, line in _without_disclaimers(lines):
         if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
             break
         if is_sent_from(line) or _SIGNED.match(line) or (len(line) <= _LONGEST_FOOTER and _FOOTER.match(line)):
@@ -198,29 +208,35 @@ def _own(lines: Lines) -> Lines:
             continue
         quoted = quoted and not line.strip()
         own.append((number, line))
-    own = _without_signature(own)
+    own = _without_sections(own)
     return own if any(line.strip() for _, line in own) else []
 
 
-def _without_signature(lines: Lines) -> Lines:
-    """A mail without the signature below its last line of signs, or between its last two."""
+def _without_sections(lines: Lines) -> Lines:
+    """An email without the sections below lines of signs that say how to join a meeting, or are its signature."""
     rulers = [place for place, (_, line) in enumerate(lines) if _RULER.match(line)]
-    if rulers and not any(line.strip() for _, line in lines[rulers[-1] + 1 :]):
-        del rulers[-1]
-    signature = [line for _, line in lines[rulers[-1] :] if line.strip()] if rulers else []
-    is_short = 0 < len(signature) <= _LONGEST_SIGNATURE
-    return lines[: rulers[-1]] if is_short and any(map(_CONTACT.search, signature)) else lines
+    kept, *sections = (lines[first:end] for first, end in pairwise([0, *rulers, len(lines)]))
+    sections = [section for section in sections if not _has(_JOIN, section, _LONGEST_JOIN)]
+    while sections and not any(line.strip() for _, line in sections[-1][1:]):
+        del sections[-1]
+    if sections and _has(_CONTACT, sections[-1], _LONGEST_SIGNATURE):
+        del sections[-1]
+    return [*kept, *chain.from_iterable(sections)]
 
 
-def _without_join(lines: Lines) -> Lines:
-    """A mail without the sections between lines of signs that say how to join a meeting."""
-    rulers = [place for place, (_, line) in enumerate(lines) if _RULER.match(line)]
-    kept = lines[: rulers[0]] if rulers else lines
-    for first, end in pairwise([*rulers, len(lines)]):
-        section = lines[first:end]
-        written = [line for _, line in section if line.strip()]
-        if len(written) > _LONGEST_JOIN or not any(map(_JOIN.search, written)):
-            kept = kept + section
+def _has(pattern: re.Pattern[str], section: Lines, most: int) -> bool:
+    """Whether one of the lines of a short section has a pattern."""
+    written = [line for _, line in section if line.strip()]
+    return len(written) <= most and any(map(pattern.search, written))
+
+
+def _without_disclaimers(lines: Lines) -> Lines:
+    """An email without what says that it is confidential, with the rest of that paragraph."""
+    kept: Lines = []
+    for _, group in groupby(lines, key=lambda line: bool(line[1].strip())):
+        paragraph = [*group]
+        found = _CONFIDENTIAL.search(text := "\n".join(line for _, line in paragraph))
+        kept += paragraph[: text.count("\n", 0, found.start())] if found else paragraph
     return kept
 
 

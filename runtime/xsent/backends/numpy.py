@@ -36,11 +36,7 @@ class NumpyBackend:
         network = bundle.network
         self._dim = bundle.dim
         try:
-            # [V, D] float32 or int8, or [V, D / 2] uint8, two numbers per byte; scales are [V, blocks per row].
-            self._table = bundle.mapped("table")
-            self._scales = bundle.mapped("table.scales") if "table.scales" in network.tensors else None
-            if len(self._table) != bundle.vocab_size:
-                raise ValueError(f"the table has {len(self._table)} rows, expected {bundle.vocab_size}")
+            self._table = Table(bundle)
             self._layers = [_Layer(bundle, f"layer{number}") for number in range(bundle.layers)]
             has_readouts = any(name.startswith("readout") for name in network.tensors)
             self._readout = _Readout(bundle, f"readout{bundle.layers}") if has_readouts else None
@@ -66,14 +62,28 @@ class NumpyBackend:
 
     def _embed(self, ids: NDArray[np.int64]) -> Floats:
         framed = ids if self._table_norm is None else np.concatenate([self._first, ids, self._last])
-        scales = None if self._scales is None else self._scales[framed]
-        x = unpack_rows(self._table[framed], scales)  # [T, D] or, with the first and the last token, [T + 2, D]
+        x = self._table(framed)  # [T, D] or, with the first and the last token, [T + 2, D]
         if self._table_norm is not None and self._positions is not None:
             x = self._table_norm(x + self._positions[: len(x)])
         for layer in self._layers:
             x = layer(x)
         vector: Floats = x.mean(axis=0)[: self._dim] if self._readout is None else self._readout(x)
         return vector
+
+
+class Table:
+    """The rows of a bundle's table, memory-mapped. Raises LookupError or ValueError if they cannot be read."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        # [V, D] float32 or int8, or [V, D / 2] uint8, two numbers per byte; scales are [V, blocks per row].
+        self._rows = bundle.mapped("table")
+        self._scales = bundle.mapped("table.scales") if "table.scales" in bundle.network.tensors else None
+        if len(self._rows) != bundle.vocab_size:
+            raise ValueError(f"the table has {len(self._rows)} rows, expected {bundle.vocab_size}")
+
+    def __call__(self, pieces: NDArray[np.int64]) -> Floats:
+        """The rows of pieces [n, D]."""
+        return unpack_rows(self._rows[pieces], None if self._scales is None else self._scales[pieces])
 
 
 class _Norm:

@@ -23,7 +23,7 @@ from xsent.classification.logistic import (
     fit_temperature,
     log_softmax,
 )
-from xsent.errors import FingerprintError
+from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import (
     as_data_error,
     atomic_file,
@@ -298,6 +298,8 @@ class LinearClassifier:
         """
         file, beside = head_files(path)
         remedy = f"a head is two files, {file.name} and {beside.name}; if one is damaged or lost, fit the head again"
+        if not file.exists() and not beside.exists():
+            raise DataError(f"{file}: no such file; create one with xsent classify fit")
         with as_data_error(file, remedy):
             head = _parse(read_json(beside, remedy), file)
             if not same_space(head.fingerprint, fingerprint):
@@ -366,7 +368,8 @@ def _classes(
     if counts.min() < least:
         lonely = names[counts.argmin()]
         raise ValueError(
-            f"only one example is labelled {lonely!r}; expected at least two per label; add one or drop it"
+            f"only one example is labelled {lonely!r}; expected at least two per label; "
+            "add one, drop it, or check which column has the labels"
         )
     return tuple(names), classes, counts
 

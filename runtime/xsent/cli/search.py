@@ -91,7 +91,7 @@ def search(
 ) -> None:
     """Print the nearest lines, by meaning and by words, best first: score, line number or id, and text.
 
-    The score is the cosine plus up to 0.5 for shared words; a file of vectors is searched by meaning only. With queries
+    The score is the cosine plus up to 0.75 for words; a file of vectors is searched by meaning only. With queries
     from a file, the number or id of the query comes first. Put -- before a query that starts with a dash.
     """
     from xsent.encoder import SentenceEncoder

@@ -128,7 +128,7 @@ def rank_by_both(encoder: SentenceEncoder, queries: Queries, passages: Passages,
                 writer.append(vector, "", line, text)
             writer.save(state)
         with closing(SearchIndex(folder)) as index:
-            found = index.find(queries.texts, queries.vectors, k, rarity=encoder.rarity)
+            found = index.find(queries.texts, queries.vectors, k, words=encoder.words)
     return [[hit.line - 1 for hit in hits] for hits in found]
 
 

@@ -120,10 +120,11 @@ class Hyphens:
     def _is_dutch(self) -> bool:
         return bool(_DUTCH.search(self._text.casefold()))
 
-    def rejoined(self, lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    def rejoined(self, lines: Iterable[tuple[int, str]], shortest: int = _WRAPPED_LENGTH) -> list[tuple[int, str]]:
         """The numbered lines of a paragraph; the rest of a cut word moves up to its beginning.
 
-        Japanese is cut without a hyphen: what comes before the next sign moves up.
+        Japanese is cut without a hyphen: what comes before the next sign moves up to a line of at least `shortest`
+        characters.
         """
         found = list[tuple[int, list[str]]]()  # pieces, because a line may get the rests of many
         for number, line in lines:
@@ -132,7 +133,7 @@ class Hyphens:
             if (hyphen := self.between(last, line)) is not None:
                 pulled, last = _PULLED.match(line), last[:-1] + hyphen
             else:
-                pulled = _CONTINUED.match(line) if len(last) >= _WRAPPED_LENGTH and _WRAPPED.search(last) else None
+                pulled = _CONTINUED.match(line) if len(last) >= shortest and _WRAPPED.search(last) else None
             if pulled is None:
                 found.append((number, [line]))
                 continue

@@ -225,10 +225,10 @@ def _retrieve(
     retrieval: Retrieval, score: _Score, forward: TopK, backward: TopK, rules: PairRules | None = None
 ) -> Bitext:
     """The pairs of one direction, or of both, that the rules allow."""
-    found = _directions(retrieval, score, forward, backward, rules)
     if rules is None:
-        return found
+        return _directions(retrieval, score, forward, backward, rules)
     copies = _copies(score, forward, backward, rules)
+    found = _directions(retrieval, score, forward, backward, rules)
     free = np.ones(len(found), np.bool_)
     if retrieval != "bwd":
         free &= ~np.isin(found.src, copies.src)

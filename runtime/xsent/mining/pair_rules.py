@@ -20,12 +20,16 @@ class PairRules:
         self._quantities = [[quantities(text) for text in side] for side in (src, trg)]
         #: For every row of a side, the number of its words; -1 if no row of the other side has the same.
         self.copies = _common([*map(_words, src)], [*map(_words, trg)])
+        self._left_over = tuple(np.zeros(len(side), np.bool_) for side in self.copies)
 
     def forbidden(self, src: Ints, trg: Ints) -> NDArray[np.bool_]:
-        """Whether each pair of rows, in arrays of the same shape, has numbers that differ, or lacks a row (-1)."""
+        """Whether each pair of rows, in arrays of the same shape, has numbers that differ, or lacks a row (-1).
+
+        Nor may a row be a pair that `untranslated` has found to be left over in the language of the other side.
+        """
         left, right = self._quantities
         found = [i < 0 or j < 0 or _differ(left[i], right[j]) for i, j in zip(src.flat, trg.flat, strict=True)]
-        return np.array(found, np.bool_).reshape(src.shape)
+        return np.array(found, np.bool_).reshape(src.shape) | self._left_over[0][src] | self._left_over[1][trg]
 
     def untranslated(self, forward: TopK, backward: TopK) -> tuple[Ints, Ints]:
         """Copies that are all there is: neither row has a translation among its nearest neighbours, without copies.
@@ -37,9 +41,13 @@ class PairRules:
         place = {copy: row for row, copy in enumerate(right) if copy[0] >= 0}
         pairs = [(row, place[copy]) for row, copy in enumerate(left) if copy in place]
         src, trg = np.array(pairs, np.int64).reshape(-1, 2).T
-        alone = ~(
-            self._has_translation(src, forward, backward) | self._has_translation(trg, backward, forward, swap=True)
-        )
+        is_source = self._has_translation(src, forward, backward)
+        is_target = self._has_translation(trg, backward, forward, swap=True)
+        for side, copies, rows in zip(
+            self._left_over, self.copies, (src[is_target & ~is_source], trg[is_source & ~is_target]), strict=True
+        ):
+            side |= np.isin(copies, copies[rows])
+        alone = ~(is_source | is_target)
         return src[alone], trg[alone]
 
     def _has_translation(self, rows: Ints, there: TopK, back: TopK, *, swap: bool = False) -> NDArray[np.bool_]:

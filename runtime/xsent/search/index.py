@@ -4,7 +4,7 @@ Shapes: q queries, n rows, D dimensions.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,12 +27,15 @@ from xsent.similarity import TopK, check_same_dim, clipped, cosines_with, exact_
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
+    from xsent.known_words import KnownWords
 
 _JOINED = 100  # nearest rows, at least, that are joined with rows found by words
 _BY_WORDS = 1000  # rows found by words, at most
 # Added to the score of a passage that has all words of a query: enough to find it by its words, but hardly more than
 # a translation's lead over other near passages (docs/contributing/findings.md).
 _WORDS = 0.5
+_NEAR_WORDS = 0.25  # added for words that are as near as the same ones, in any language
+_READ_AGAIN = 20  # best passages, whose words are compared with those of the query
 _BLOCK = 2048  # passages read at once
 _QUERIES = 256  # queries of a scan
 _WINDOWS = 4096  # windows of lines that share words, read at once
@@ -70,7 +73,7 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 class Hit:
     """A search result."""
 
-    score: float  #: cosine with the query, plus up to 0.5 for shared words if `words` is on
+    score: float  #: cosine with the query, plus up to 0.75 for words if `words` is on
     line: int  #: line number, from 1
     text: str  #: the text
     source: str = ""  #: where it comes from, such as a file
@@ -88,7 +91,8 @@ def no_match_message(hits: Sequence[Hit]) -> str:
     """
     if not hits or any(hit.close for hit in hits):
         return ""
-    return f"No close match: best score {hits[0].score:.2f}; unrelated texts score up to {CLOSE:.2f}."
+    best = min(hits[0].score, CLOSE - 0.01)  # 0.349 is not 0.35
+    return f"No close match: best score {best:.2f}; unrelated texts score up to {CLOSE:.2f}."
 
 
 say_nothing_close = no_match_message  # the old name
@@ -173,7 +177,8 @@ class SearchIndex:
             queries: Texts in any of its languages; an empty one finds nothing.
             k: Hits per query; all lines if there are fewer.
             words: Add up to 0.5 to a passage's score for query words that it contains; rare words add more, and only
-                all words of a query together add 0.5.
+                all words of a query together add 0.5. Up to 0.25 is added for words that are near to those of the
+                query, such as their translations.
             least: Lowest score of a hit.
             space: The other model's space that the index was built in, if any.
 
@@ -190,15 +195,15 @@ class SearchIndex:
         self.state.check_fingerprint(encoder.fingerprint_of(space), self.path)
         queries = [clean_text(query) for query in queries] if self.state.clean else queries
         vectors = encoder.encode(queries, on_long="split", space=space)
-        rarity = encoder.rarity if words else None
+        known = encoder.words if words else None
         least = -np.inf if least is None else least
         try:
-            return self.find(queries, vectors, k, rarity=rarity, least=least)
+            return self.find(queries, vectors, k, words=known, least=least)
         except DataError:
             if self._database.version() == self._version:
                 raise
         self._open()  # a document among the hits was removed or replaced in the meantime
-        return self.find(queries, vectors, k, rarity=rarity, least=least)
+        return self.find(queries, vectors, k, words=known, least=least)
 
     def nearest(self, vectors: Vectors, k: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The rows [q, min(k, n)] nearest to vectors [q, D] of the index's encoder, and their cosines, best first.
@@ -275,32 +280,35 @@ class SearchIndex:
         vectors: Vectors,
         k: int,
         *,
-        rarity: Callable[[tuple[str, ...]], float] | None = None,
+        words: "KnownWords | None" = None,
         least: float = -np.inf,
     ) -> list[list[Hit]]:
-        """The hits of queries with known vectors [q, D], see `search`; `rarity` turns on scoring by words."""
-        rows, cosines = self.nearest(vectors, max(k, _JOINED) if rarity else k)
+        """The hits of queries with known vectors [q, D], see `search`; `words` turns on scoring by words."""
+        rows, cosines = self.nearest(vectors, max(k, _JOINED) if words else k)
         found = []
         for query, vector, near, scores in zip(queries, vectors, rows.tolist(), cosines.tolist(), strict=True):
             hits = dict(zip(near, scores, strict=True)) if vector.any() else {}
-            if rarity and hits:
-                hits = self._join(query, vector, near, rarity)
+            if words and hits:
+                hits = self._join(query, vector, near, words)
             found.append([self._hit(row, score) for row, score in list(hits.items())[:k] if score >= least])
         self._vectors.release_pages()
         return found
 
-    def _join(
-        self, query: str, vector: Vectors, near: Iterable[int], rarity: Callable[[tuple[str, ...]], float]
-    ) -> dict[int, float]:
+    def _join(self, query: str, vector: Vectors, near: Iterable[int], words: "KnownWords") -> dict[int, float]:
         """Scores including words, best first, of rows near in meaning and rows that share words."""
         shares = shared_words(
-            self._database, query, near, most=_BY_WORDS, rows=len(self.live), among=len(self), rarity=rarity
+            self._database, query, near, most=_BY_WORDS, rows=len(self.live), among=len(self), rarity=words.rarity
         )
         rows = np.array(sorted({*near, *(row for row in shares if self.live[row])}), np.int64)
         cosines = self._cosines_with(vector, rows)
         found = zip(rows.tolist(), cosines.tolist(), strict=True)
-        scores = {row: cosine + _WORDS * shares.get(row, 0.0) for row, cosine in found}
-        return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+        scores = _best_first({row: cosine + _WORDS * shares.get(row, 0.0) for row, cosine in found})
+        best = [*scores][:_READ_AGAIN]
+        passages = [self._passages(row)[row] for row in best]
+        nearness = words.nearness(query, [f"{passage.context} {passage.text}" for passage in passages])
+        for row, near_words in zip(best, nearness.tolist(), strict=True):
+            scores[row] += _NEAR_WORDS * near_words
+        return _best_first(scores)
 
     def _cosines_with(self, vector: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The cosine [r] of a vector [D] with each row, or with the nearest window of its line."""
@@ -359,3 +367,8 @@ class SearchIndex:
             if Passage.of(self._vectors.stored(row).tobytes(), *passage[:-1]) != passage:
                 raise self._database.damaged(f"its row {row:,}, or that of {VECTORS}, has changed")
         return found
+
+
+def _best_first(scores: dict[int, float]) -> dict[int, float]:
+    """Scores by row, the highest first; ties keep the order of the rows."""
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))

@@ -178,7 +178,7 @@ class _LineJob:
             if writer.database.last_line() <= start:
                 count = writer.state.lines - start
                 _discard_addition(writer)
-                raise DataError(f"nothing to index: none of {count:,} lines has text")
+                raise DataError(f"{self.source or 'the texts'}: nothing to index; none of {count:,} lines has text")
             writer.save(replace(writer.state, start=writer.state.lines))
             return writer.state
 

@@ -18,7 +18,7 @@ VECTORS = "vectors.f16"  # name of the file
 
 STORED = np.dtype("<f2")
 _SCORED = 4096  # adjacent rows that one thread scores before their pages are released
-_BLOCK = 512  # of those, rows that are converted at once, and stay in the cache
+_BLOCK = 1024  # of those, rows that are converted at once, and stay in the cache
 _TAKEN = 128  # rows read at once that are not adjacent
 
 _TWO = 0x4000  # this bit is set in every float16 that is 2 or more, infinite or NaN; a vector of length 1 has none

@@ -55,20 +55,29 @@ export class Model extends EventTarget {
 
   /** How rare each word of the texts is in its language, by the word's first key. @returns {Promise<Map<string, number>>} */
   rarities(texts) {
+    return this.#ask({ kind: "rarities", texts });
+  }
+
+  /** How near the words of each text are to those of a query. @returns {Promise<number[]>} */
+  nearness(query, texts) {
+    return this.#ask({ kind: "nearness", query, texts });
+  }
+
+  #ask(question) {
     const id = ++this.#last;
     return new Promise((resolve) => {
-      const done = (rarities) => {
+      const done = (answer) => {
         this.#jobs.delete(id);
-        resolve(rarities);
+        resolve(answer);
       };
       this.#jobs.set(id, { done });
-      this.#worker.postMessage({ kind: "rarities", id, texts });
+      this.#worker.postMessage({ ...question, id });
     });
   }
 
   #hear({ kind, ...rest }) {
     if (kind === "encoded") this.#take(rest);
-    else if (kind === "rarities") this.#jobs.get(rest.id).done(rest.rarities);
+    else if (kind === "answer") this.#jobs.get(rest.id).done(rest.answer);
     else this.#tell(kind, rest);
   }
 

@@ -35,6 +35,7 @@ const LETTER = /[\p{L}\p{N}_]/u;
 export function fromMarkdown(text, about = []) {
   const known = compoundsOf(text);
   const blocks = [...blocksOf(text.replace(SOFT, "").split("\n"))];
+  for (const block of blocks) if (["text", "item"].includes(block.kind)) block.lines = rejoined(block.lines.join("\n"), known).split("\n");
   const onlyHeadings = blocks.every(({ kind }) => kind === "heading"); // the file has no other text
   const places = []; // runs of blocks with the same context
   let [headings, lead] = [[], ""];
@@ -52,7 +53,7 @@ export function fromMarkdown(text, about = []) {
     }
   }
   return places.flatMap(({ context, blocks }) =>
-    [...joined(blocks, known)].flatMap((lines) => [...cut(lines)].map((passage) => ({ text: passage, context }))),
+    [...joined(blocks)].flatMap((lines) => [...cut(lines)].map((passage) => ({ text: passage, context }))),
   );
 }
 
@@ -80,7 +81,7 @@ function leads(block, follower) {
 }
 
 /** Joins the lines of short neighbours below the same heading; a command stays with its description. */
-function* joined(blocks, known) {
+function* joined(blocks) {
   let [lines, kind, length] = [[], "", 0];
   for (const block of blocks) {
     const more = textOf(block).length + 1;
@@ -90,7 +91,7 @@ function* joined(blocks, known) {
       yield lines;
       [lines, length] = [[], 0];
     }
-    lines = lines.concat(["text", "item"].includes(block.kind) ? rejoined(block.lines.join("\n"), known).split("\n") : block.lines);
+    lines = lines.concat(block.lines);
     kind = block.kind;
     length += more;
   }

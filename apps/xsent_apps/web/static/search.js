@@ -4,7 +4,7 @@ import { bar, byId, counted, dot, growingList, later, make } from "./dom.js";
 import { nearestPart, nearestSentence } from "./highlight.js";
 import { headingsOf } from "./passages.js";
 import { saveCsv } from "./table.js";
-import { CLOSE, rank, WORDS } from "./xsent/search.js";
+import { CLOSE, MOST, rank, READ_AGAIN, withNearWords } from "./xsent/search.js";
 
 const FOUND = 50;
 const SHOWN = 8; // results at first
@@ -39,16 +39,20 @@ export function openSearch(model, library) {
     saveCsv("hits.csv", ["query", "score", "text", "id", "context", "source"], rows);
   });
 
-  function show(start) {
+  async function show(start) {
+    const { signal } = asked;
     byId("suggestions").hidden = !library.documents.length || input.value.trim() !== "";
-    const ranked = query ? rank(library.read, query) : [];
+    const found = query ? rank(library.read, query) : [];
+    const texts = found.slice(0, READ_AGAIN).map(({ passage: { context, text } }) => `${context} ${text}`);
+    const ranked = withNearWords(found, texts.length ? await model.nearness(input.value.trim(), texts) : []);
+    if (signal.aborted) return;
     best = ranked.slice(0, FOUND);
     byId("save-hits").hidden = !best.length;
     byId("results").replaceChildren(...growingList(best, (result) => render(result, similar), SHOWN));
     const took = start ? `, in ${Math.ceil(performance.now() - start)} ms` : "";
     byId("found").textContent = query ? verdict(ranked, library, took) : "";
     const close = best.filter(({ score }) => score >= CLOSE);
-    if (close.length) refine(close.slice(0, MARKED), query.vector, asked.signal);
+    if (close.length) refine(close.slice(0, MARKED), query.vector, signal);
   }
 
   /** Marks the nearest words in the first results. */
@@ -85,13 +89,13 @@ function verdict(ranked, library, took) {
   const among = ranked.length < library.passages.length ? `of the ${read} read so far` : `of ${read}`;
   const nearest = `Nearest ${among}${took}:`;
   if (ranked[0].score >= CLOSE) return nearest;
-  const [best, limit] = [ranked[0].score, CLOSE].map((score) => score.toFixed(2));
+  const [best, limit] = [Math.min(ranked[0].score, CLOSE - 0.01), CLOSE].map((score) => score.toFixed(2));
   return `No close match: best score ${best}; unrelated texts score up to ${limit}. ${nearest}`;
 }
 
 function render({ passage, score }, similar) {
   const { text, context, id, document } = passage;
-  const about = `Cosine of query and passage, plus up to ${WORDS} for query words in the passage`;
+  const about = `Cosine of query and passage, plus up to ${MOST - 1} for words of the query and words near to them`;
   return make(
     "li",
     {},
@@ -100,7 +104,7 @@ function render({ passage, score }, similar) {
     make(
       "div",
       { className: "row quiet" },
-      bar(score / (1 + WORDS)),
+      bar(score / MOST),
       make("span", { className: "number", title: about }, score.toFixed(2)),
       dot(document.colour),
       make("span", { className: "name" }, document.name),

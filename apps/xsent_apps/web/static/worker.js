@@ -89,7 +89,9 @@ onmessage = ({ data }) => {
     dropped.add(data.id);
   } else if (data.kind === "rarities") {
     const words = data.texts.flatMap((text) => encoder.tokenizer.wordsOf(text));
-    postMessage({ kind: "rarities", id: data.id, rarities: new Map(words.map(({ keys, rarity }) => [keys[0], rarity])) });
+    postMessage({ kind: "answer", id: data.id, answer: new Map(words.map(({ keys, rarity }) => [keys[0], rarity])) });
+  } else if (data.kind === "nearness") {
+    postMessage({ kind: "answer", id: data.id, answer: encoder.words.nearness(data.query, data.texts) });
   } else {
     (data.urgent ? urgent : patient).push({ ...data, next: 0 });
     work();

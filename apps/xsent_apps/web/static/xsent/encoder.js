@@ -1,6 +1,7 @@
 // Texts to vectors, as in xsent/encoder.py: one at a time through the graph, long ones in windows.
 
 import { folderUrl, readFile, unpack } from "./files.js";
+import { KnownWords } from "./known_words.js";
 import { Tokenizer } from "./tokenizer.js";
 import * as ort from "./vendor/onnxruntime.js";
 
@@ -32,6 +33,8 @@ export class Encoder {
     const encoder = new Encoder();
     encoder.manifest = manifest;
     encoder.tokenizer = new Tokenizer(pieces);
+    const files = Object.fromEntries(DATA.map((name, i) => [name, data[i]]));
+    encoder.words = new KnownWords(manifest.network.tensors, files, encoder.tokenizer);
     ort.env.wasm.numThreads = 1; // more need certain headers from the host, and gain little for one sentence
     ort.env.wasm.wasmBinary = await wasm;
     encoder.session = await ort.InferenceSession.create(graph, {

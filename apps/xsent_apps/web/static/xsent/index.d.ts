@@ -60,7 +60,7 @@ export interface Hit {
   text: string;
   /** The place of the text among those that were added, from 0. */
   row: number;
-  /** The cosine, plus up to 0.5 for words of the query in the text. */
+  /** The cosine, plus up to 0.5 for words of the query in the text, and up to 0.25 for words near to them. */
   score: number;
   /** Whether hardly any unrelated text has such a score. */
   close: boolean;

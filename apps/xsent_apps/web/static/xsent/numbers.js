@@ -119,12 +119,13 @@ export function findNumbers(text) {
   return found.sort((a, b) => a.start - b.start);
 }
 
-/** The fractions and codes of a text that a search compares whole: ½, 2 3/4, half, XK-42. @returns {Found[]} */
+/** The fractions and codes of a text that a search compares whole: ½, 2 3/4, half, 0.5, XK-42. @returns {Found[]} */
 export function findFractions(text) {
   const found = [];
   const add = (match, words) => found.push({ start: match.index, end: match.index + match[0].length, words });
   for (const pattern of FRACTIONS) for (const match of text.matchAll(pattern)) add(match, [[fraction(match[1], match[2], match[3])]]);
   for (const match of text.matchAll(HALF_WORD)) add(match, [[match[0], fraction("", "1", "2")]]);
+  for (const match of text.matchAll(SHORT_DECIMAL)) add(match, [1, 2].map((group) => [match[group], value(match[1], match[2])]));
   for (const match of text.matchAll(CODE)) {
     const groups = match[0].split("-");
     const joined = groups.join("");
@@ -232,6 +233,7 @@ const CODE = new RegExp(
   "g",
 );
 const SHORTEST_CODE = 6; // digits; fewer are pages or years
+const SHORT_DECIMAL = /(?<![0-9.,])([0-9]{1,3})[.,]([0-9]?[1-9])(?![0-9⁄]|[.,][0-9])/g; // 2.5 and 2,5, not 3.10
 
 const NOTATIONS = [
   [`${BEGIN}([a-z]{2}[0-9]{2}[ -]?[a-z0-9]{4}(?:[ -]?[0-9][0-9a-z]{3}){2,6}(?:[ -]?[0-9][0-9a-z]{0,2})?)${END}`, iban],
@@ -266,7 +268,7 @@ const NOTATIONS = [
   [`${BEGIN}((?=(?:-?[0-9]){9})[0-9]{1,7}(?:-[0-9]{1,7}){2,5})${STOP}`, phone],
   [`${BEGIN}((?:1[ .-])?[(]?[2-9][0-9]{2}[)]?[ .-]{1,2}[0-9]{3}[ .-][0-9]{4})${STOP}`, phone],
   [`${BEGIN}(8 ?[(]?[0-9]{3}[)]?[ -]?[0-9]{3}[ -][0-9]{2}[ -][0-9]{2})${STOP}`, phone],
-  [`${BEGIN}([0-9]{2,4}(?:[ -][0-9]{2,4}){3,5})${STOP}`, phone],
+  [`${BEGIN}((?=(?:[ -]?[0-9]){8})[0-9]{2,4}(?:[ -][0-9]{2,4}){2,5})${STOP}`, phone],
   [
     `(?<![0-9][.,])(?<![0-9${DIGITS_AND_SCALES}])((?=[0-9])` +
       `(?:(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,12}|[${DIGITS}])?[${SCALE_SIGNS}]){1,8}` +

@@ -2,7 +2,10 @@
 
 import { hasWords, joinedKeys, sharesOf } from "./words.js";
 
-export const WORDS = 0.5; // bonus for all words of a query
+const WORDS = 0.5; // bonus for all words of a query
+const NEAR_WORDS = 0.25; // bonus for words that are as near as the same ones, in any language
+export const MOST = 1 + WORDS + NEAR_WORDS; // score
+export const READ_AGAIN = 20; // best passages, whose words are compared with those of the query
 export const CLOSE = 0.35; // a score that 1% of unrelated texts reach
 
 /** Inner product: the cosine of vectors of length 1. @param {Float32Array} a @param {Float32Array} b */
@@ -21,6 +24,16 @@ export function rank(passages, { vector, words }) {
   const shares = sharesOf(words, passages);
   const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] }));
   return results.sort((a, b) => b.score - a.score);
+}
+
+/**
+ * The results of `rank` with near words, best first.
+ * @template {{score: number}} R
+ * @param {R[]} results @param {number[]} nearness of the words of the first ones to the query's
+ */
+export function withNearWords(results, nearness) {
+  const added = (result, i) => (i < nearness.length ? { ...result, score: result.score + NEAR_WORDS * nearness[i] } : result);
+  return results.map(added).sort((a, b) => b.score - a.score);
 }
 
 /** Texts in memory, with their vectors and words. */
@@ -45,7 +58,9 @@ export class SearchIndex {
   async search(query, { limit = 10 } = {}) {
     const read = await this.#encoder.readQuery(query);
     if (!read.windows) return [];
-    const ranked = rank(this.#passages.filter(({ keys }) => keys), read);
+    const found = rank(this.#passages.filter(({ keys }) => keys), read);
+    const texts = found.slice(0, READ_AGAIN).map(({ passage }) => passage.text);
+    const ranked = withNearWords(found, this.#encoder.words.nearness(query, texts));
     return ranked.slice(0, limit).map(({ passage: { text, row }, score }) => ({ text, row, score, close: score >= CLOSE }));
   }
 }

@@ -24,6 +24,7 @@ export class Tokenizer {
     this.unknown = pieces.findIndex((piece) => piece.type === TYPE.unknown);
     this.bytes = new Int32Array(256).fill(this.unknown);
     this.known = new Map(); // piece -> id
+    this.pieces = pieces.map(({ text }) => text);
     this.scores = Float32Array.from(pieces, (piece) => piece.score);
     this.longest = 1; // piece, in characters
     // Weight of each piece in `mostlyUnknown`, in thirds: above 0 for unknown characters, below 0 for known pieces.
@@ -63,14 +64,19 @@ export class Tokenizer {
 
   /** The words of a query, except words that are everywhere, with their keys and their rarity from 0 to 1. @param {string} text */
   wordsOf(text) {
-    const words = new Map(Array.from(wordKeys(text), (keys) => [keys[0], { keys, rarity: this.#rarity(keys) }]));
-    return [...words.values()].filter(({ rarity }) => rarity > 0);
+    const words = Array.from(wordKeys(text), (keys) => ({ keys, rarity: this.#rarity(keys) })).filter(({ rarity }) => rarity > 0);
+    return [...new Map(words.map((word) => [word.keys[0], word])).values()];
   }
 
   #rarity(keys) {
     if (keys.some((key) => /\p{Nd}/u.test(key))) return 1;
     const scores = keys.flatMap((key) => [this.#score(key), this.#accented().get(key) ?? -Infinity]);
-    return Math.min(Math.max((FREQUENT - Math.max(...scores)) / (FREQUENT - RARE), 0), 1);
+    return rarity(Math.max(...scores));
+  }
+
+  /** The rarity of a piece; 0 for one without letters and digits, and for one byte of a character. @param {number} id */
+  pieceRarity(id) {
+    return /[\p{L}\p{N}]/u.test(this.pieces[id]) ? rarity(this.scores[id]) : 0;
   }
 
   /** Log-probability of a word that is one piece. */
@@ -118,6 +124,9 @@ export class Tokenizer {
     return best.reverse();
   }
 }
+
+/** The rarity of a word or piece by its log-probability. */
+const rarity = (probability) => Math.min(Math.max((FREQUENT - probability) / (FREQUENT - RARE), 0), 1);
 
 /** Replaces the longest match in a table, and normalises spaces. */
 class Normalizer {
