@@ -287,12 +287,11 @@ def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
 
     Matrices into other models' spaces in files of their own can be added later, so they are not part of it.
     """
-    network = {**manifest["network"], "tensors": dict(manifest["network"]["tensors"])}
-    spaces = list(manifest.get("spaces", []))
-    for space in manifest.get("spaces", []):
-        if network["tensors"][f"space.{space}"]["file"] != WEIGHTS:
-            spaces.remove(space)
-            del network["tensors"][f"space.{space}"]
+    tensors = manifest["network"]["tensors"]
+    matrices = {f"space.{space}": space for space in manifest.get("spaces", [])}
+    added = {name for name in matrices if tensors[name]["file"] != WEIGHTS}
+    spaces = [space for name, space in matrices.items() if name not in added]
+    network = {**manifest["network"], "tensors": {name: tensors[name] for name in tensors if name not in added}}
     identity: list[object] = [manifest[key] for key in _IDENTITY]
     identity += [{"depths": manifest["depths"]}] if "depths" in manifest else []
     identity += [{"spaces": spaces}] if spaces else []
