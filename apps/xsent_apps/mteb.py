@@ -50,7 +50,7 @@ class XsentEncoder(Integration, AbsEncoder):
             n_embedding_parameters=bundle.vocab_size * bundle.dim,
             memory_usage_mb=sum(file.bytes for file in bundle.files.values()) / 2**20,
             max_tokens=bundle.max_length,
-            embed_dim=self.truncate_dim or bundle.dim,
+            embed_dim=self.truncate_dim or bundle.dim_of(self.space),
             license=bundle.licence if bundle.licence in get_args(Licenses) else None,
             open_weights=True,
             public_training_code=None,

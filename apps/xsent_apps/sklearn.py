@@ -32,7 +32,7 @@ class SentenceVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Inte
         """Open the encoder; texts and labels are ignored."""
         super()._open()
         self.encoder_ = self.encoder
-        self._n_features_out = self.truncate_dim or self.encoder.dim
+        self._n_features_out = self.truncate_dim or self.encoder.dim_of(self.space)
         return self
 
     def transform(self, X: Iterable[str]) -> NDArray[np.float32]:

@@ -1,6 +1,5 @@
 """Export a checkpoint or a bundle on disk to a folder."""
 
-import json
 import logging
 import shutil
 from collections.abc import Callable, Mapping
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xsent.backends.openvino import FOLDER, import_openvino
-from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, TOKENIZER, compute_fingerprint, file_digest
+from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, TOKENIZER, write_manifest
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
 from xsent.files.atomic import atomic_folder, recover
@@ -117,7 +116,7 @@ def _write_bundle(
             (folder / FOLDER).mkdir()
             write_openvino(part, encoder, spec, folder / FOLDER, calibration, stats)
         # Without measurements for now, because a bundle cannot be opened without a manifest.
-        manifest = _write_manifest(folder, _describe(part, encoder, spec, graph.network))
+        manifest = write_manifest(folder, _describe(part, encoder, spec, graph.network))
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
         exported, removed = SentenceEncoder(folder), part is not checkpoint
@@ -125,7 +124,7 @@ def _write_bundle(
         manifest["golden"] = golden_vectors(exported, spec, parity.cosine_mean)
         manifest["parity"] = parity.as_json()
         (folder / CARD).write_text(render_card(part, manifest, parity, exported, options), encoding="utf-8")
-        manifest = _write_manifest(folder, manifest)
+        manifest = write_manifest(folder, manifest)
         verify(folder)
         size = sum(entry["bytes"] for entry in manifest["files"].values())
         return ExportResult(out, size, *_contents(spec), parity, fingerprint=manifest["fingerprint"])
@@ -156,20 +155,6 @@ def _describe(part: Checkpoint, encoder: Encoder, spec: BundleSpec, network: Map
         "parity": {},
         "network": network,
     }
-
-
-def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the checksums of the folder's files and the fingerprint to a manifest, and write it; returns it."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
-    entries = {
-        file.relative_to(folder).as_posix(): {"sha256": file_digest(file), "bytes": file.stat().st_size}
-        for file in files
-    }
-    manifest = {**manifest, "files": entries}
-    manifest["fingerprint"] = compute_fingerprint(manifest)
-    lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items()]
-    (folder / MANIFEST).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # one field per line
-    return manifest
 
 
 def _write_foreign(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from xsent.bundle import TABLE, WEIGHTS, Rounding, graph_name
+from xsent.bundle import TABLE, WEIGHTS, Rounding, graph_name, matrix_file
 from xsent_export.options import BundleSpec
 from xsent_export.quantization import (
     MIDDLE,
@@ -87,6 +87,7 @@ class EncoderGraph:
         self._width = config.dim if config.num_layers or config.depths else spec.dim
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
+        self._matrices = {name: ExternalFile(matrix_file(name)) for name in spec.added}  # spaces in files of their own
         self._rounding: dict[str, Rounding] = {}  # of the inputs of linear layers
         self._shallower: dict[int, ModelProto] = {}
         self._weighs = encoder.weighs(config.num_layers)
@@ -97,19 +98,20 @@ class EncoderGraph:
         """The network for backends that do not read the graph, see `xsent.bundle.Network`."""
         config = self._config
         shape = {"heads": config.num_heads, "activation": config.activation, "norm_eps": config.norm_eps}
-        tensors = self._table.places | self._weights.places
+        files = (self._table, self._weights, *self._matrices.values())
+        tensors = {name: place for file in files for name, place in file.places.items()}
         rounding = {name: grid._asdict() for name, grid in self._rounding.items()}
         return {**shape, "first": config.first, "last": config.last, "tensors": tensors, "rounding": rounding}
 
     def write(self, folder: Path) -> None:
-        """Write the graphs and their two files of weights, with the matrices into other models' spaces."""
+        """Write the graphs and their files of weights, with the matrices into other models' spaces."""
         for name, matrix in self._spec.spaces.items():
-            self._weights.add(f"space.{name}", matrix.numpy().astype(np.float16))
+            self._matrices.get(name, self._weights).add(f"space.{name}", matrix.numpy().astype(np.float16))
         for depth, model in {**self._shallower, self._spec.num_layers: self.model()}.items():
             graph = folder / graph_name(depth, self._spec.num_layers)
             graph.write_bytes(model.SerializeToString(deterministic=True))
-        self._table.write(folder)
-        self._weights.write(folder)
+        for file in (self._table, self._weights, *self._matrices.values()):
+            file.write(folder)
 
     def model(self) -> ModelProto:
         """The graph, without the tensors in other files."""

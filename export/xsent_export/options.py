@@ -58,6 +58,7 @@ class BundleSpec:
     trained: Mapping[str, Sequence[int]] = field(default_factory=dict, compare=False)  # its usable parts
     space: str | None = None  # the model whose vectors are comparable
     spaces: Mapping[str, Tensor] = field(default_factory=dict, compare=False)  # matrices into other models' spaces
+    added: Sequence[str] = ()  # those of them that were added to a bundle, in files of their own
 
     @classmethod
     def whole(cls, config: ModelConfig, precision: Precision = "int8") -> "BundleSpec":
@@ -117,7 +118,8 @@ class ExportOptions:
             return BundleSpec(num_layers, dim, precision, budget, trained)
         matrices = sorted(name for name in checkpoint.weights if name.startswith(SPACES))
         spaces = {name.removeprefix(SPACES): checkpoint.weights[name] for name in matrices}
-        return BundleSpec(num_layers, dim, precision, budget, trained, checkpoint.about.get("space"), spaces)
+        space, added = checkpoint.about.get("space"), checkpoint.about.get("added_spaces", ())
+        return BundleSpec(num_layers, dim, precision, budget, trained, space, spaces, added)
 
     @property
     def command(self) -> str:

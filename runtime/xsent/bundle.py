@@ -117,7 +117,7 @@ class Manifest:
     trained: Trained  # the smaller models that can be exported from it
     space: str | None  # another model whose vectors can be compared with its own; None for a space of its own
     depths: tuple[Count, ...]  # numbers of layers after which it has a vector, ascending, all layers last
-    spaces: tuple[str, ...]  # other models into whose spaces it has a matrix, the weight `space.NAME`
+    spaces: tuple[str, ...]  # other models into whose spaces it has a matrix [D, E], the weight `space.NAME`
 
 
 @dataclass(frozen=True)
@@ -178,10 +178,14 @@ class Bundle(Manifest):
         """Identity of the vectors of its depth, mapped into another model's space if one is named.
 
         "a69473638e4588a6" of all layers, "a69473638e4588a6.2" of two layers, "a69473638e4588a6@all-MiniLM-L6-v2" or
-        "a69473638e4588a6@all-MiniLM-L6-v2.2" mapped. The part before the depth is the space, see `same_space`. Vectors
+        "a69473638e4588a6@all-MiniLM-L6-v2.2" mapped; "a69473638e4588a6@my-model-0c1d2e3f" if the matrix has a file of
+        its own, with the first digits of its SHA-256. The part before the depth is the space, see `same_space`. Vectors
         that are already in that space need no mapping. Raises ValueError if there is no such space.
         """
-        mapped = f"@{space}" if self.matrix_into(space) else ""
+        weight = self.matrix_into(space)
+        mapped = f"@{space}" if weight else ""
+        if weight and (file := self.network.tensors[weight].file) != WEIGHTS:
+            mapped += f"-{self.files[file].sha256[:8]}"
         depth = f".{self.layers}" if self.layers != self.num_layers else ""
         return f"{self.fingerprint}{mapped}{depth}"
 
@@ -197,6 +201,11 @@ class Bundle(Manifest):
             raise ValueError(f"space = {space!r:.80}: {self.path} cannot map into another model's space; omit it")
         check_choice("space", space, [*own[:1], *self.spaces])
         return f"space.{space}"
+
+    def dim_of(self, space: str | None) -> int:
+        """Length of vectors mapped into another model's space. Raises ValueError if there is no such space."""
+        weight = self.matrix_into(space)
+        return self.network.tensors[weight].shape[1] if weight else self.dim
 
     def mapped(self, weight: str) -> "NDArray[Any]":
         """A weight, by its name in the graph, memory-mapped: only the rows that are used are read."""
@@ -262,6 +271,11 @@ def graph_name(depth: int, num_layers: int) -> str:
     return GRAPH if depth == num_layers else f"model.{depth}.onnx"
 
 
+def matrix_file(space: str) -> str:
+    """The file of a matrix into another model's space that is not among the other weights."""
+    return f"space.{space}.bin"
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file in hex, in constant memory."""
     with path.open("rb", buffering=0) as file:
@@ -269,13 +283,36 @@ def file_digest(path: Path) -> str:
 
 
 def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
-    """Identity of a vector space: 16 digits of the SHA-256 of everything in a manifest that affects vectors."""
+    """Identity of a vector space: 16 digits of the SHA-256 of everything in a manifest that affects vectors.
+
+    Matrices into other models' spaces in files of their own can be added later, so they are not part of it.
+    """
+    tensors = manifest["network"]["tensors"]
+    matrices = {f"space.{space}": space for space in manifest.get("spaces", [])}
+    added = {name for name in matrices if tensors[name]["file"] != WEIGHTS}
+    spaces = [space for name, space in matrices.items() if name not in added]
+    network = {**manifest["network"], "tensors": {name: tensors[name] for name in tensors if name not in added}}
     identity: list[object] = [manifest[key] for key in _IDENTITY]
-    identity += [{key: manifest[key]} for key in ("depths", "spaces") if key in manifest]
+    identity += [{"depths": manifest["depths"]}] if "depths" in manifest else []
+    identity += [{"spaces": spaces}] if spaces else []
     graphs = [graph_name(depth, manifest["num_layers"]) for depth in manifest.get("depths", [])[:-1]]
     identity += [manifest["files"][name]["sha256"] for name in (*graphs, TOKENIZER, GRAPH, TABLE, WEIGHTS)]
-    identity.append(manifest["network"])  # describes the graph for backends that do not read it
+    identity.append(network)  # describes the graph for backends that do not read it
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the checksums of the folder's files and the fingerprint to a manifest, and write it; returns it."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
+    entries = {
+        file.relative_to(folder).as_posix(): {"sha256": file_digest(file), "bytes": file.stat().st_size}
+        for file in files
+    }
+    manifest = {**manifest, "files": entries}
+    manifest["fingerprint"] = compute_fingerprint(manifest)
+    lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items()]
+    (folder / MANIFEST).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # one field per line
+    return manifest
 
 
 def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
@@ -295,14 +332,23 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
     if sorted(set(depths)) != depths or depths[-1:] != [manifest.num_layers]:
         raise BundleError(f"{source}: depths {depths} do not ascend to all {manifest.num_layers} layers")
     for space in manifest.spaces:
-        # In a fingerprint, a suffix such as ".2" is the depth.
-        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", space) or re.search(r"\.\d+$", space):
-            offered = "only letters, digits, _, - and ., and no suffix such as .2"
-            raise BundleError(f"{source}: spaces: {space!r:.80} is not a valid name; expected {offered}")
+        if problem := problem_of_name(space):
+            raise BundleError(f"{source}: spaces: {problem}")
         matrix = manifest.network.tensors.get(f"space.{space}")
-        if matrix is None or matrix.shape != (manifest.dim, manifest.dim):
-            raise BundleError(f"{source}: no matrix of {manifest.dim} x {manifest.dim} numbers for the space {space}")
+        if matrix is None or len(matrix.shape) != 2 or matrix.shape[0] != manifest.dim or matrix.shape[1] < 1:
+            raise BundleError(f"{source}: no matrix with {manifest.dim} rows for the space {space}")
+        if matrix.file not in manifest.files or matrix.file not in (WEIGHTS, matrix_file(space)):
+            raise BundleError(f"{source}: the matrix for the space {space} has no file; copy the whole bundle again")
     return manifest
+
+
+def problem_of_name(space: str) -> str:
+    """Why a space cannot have this name; empty if it can."""
+    # In a fingerprint, a suffix such as ".2" is the depth.
+    if re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", space) and not re.search(r"\.\d+$", space):
+        return ""
+    offered = "only letters, digits, _, - and ., and no suffix such as .2"
+    return f"{space!r:.80} is not a valid name; expected {offered}"
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class EncodeOptions:
     normalize: bool  # whether vectors get length 1; the zero vector stays
     precision: Precision  # form of their numbers
     on_long: OnLong  # what to do with a sentence over `max_length` tokens
-    matrix: NDArray[np.float32] | None = None  # into another model's space [D, D], for vectors of length 1
+    matrix: NDArray[np.float32] | None = None  # into another model's space [own, D], for vectors of length 1
 
     def empty(self, count: int) -> Vectors:
         """An array for `count` vectors, [count, D] or [count, D / 8]."""
@@ -51,8 +51,9 @@ class EncodeOptions:
 
     def finish(self, vector: NDArray[np.float32]) -> Vectors:
         """Convert a raw sentence vector to the requested form, [D] or [D / 8]."""
-        vector = vector[: self.dim]
-        if self.matrix is not None:  # einsum, because OpenBLAS's threads would compete with the encoder's
+        if self.matrix is None:
+            vector = vector[: self.dim]
+        else:  # einsum, because OpenBLAS's threads would compete with the encoder's
             vector = np.einsum("d,de->e", _unit(vector), self.matrix)
         if self.precision == "binary":
             return pack_signs(vector)
@@ -164,6 +165,10 @@ class SentenceEncoder:
     def fingerprint_of(self, space: str | None = None) -> str:
         """Identity of its vectors mapped into another model's space, see `encode`."""
         return self.bundle.fingerprint_of(space)
+
+    def dim_of(self, space: str | None) -> int:
+        """Length of its vectors mapped into another model's space, see `encode`."""
+        return self.bundle.dim_of(space)
 
     @property
     def space(self) -> str | None:
@@ -333,7 +338,8 @@ class SentenceEncoder:
         weight = self.bundle.matrix_into(space)
         if space is not None and truncate_dim is not None:
             raise ValueError(f"truncate_dim = {truncate_dim} cannot be combined with space; omit one of them")
-        dim = self.dim if truncate_dim is None else whole_number("truncate_dim", truncate_dim, most=self.dim)
+        whole = self.bundle.dim_of(space)
+        dim = whole if truncate_dim is None else whole_number("truncate_dim", truncate_dim, most=whole)
         stored_as(precision, dim)
         if precision in ("int8", "binary") and not normalize:
             raise ValueError(f"precision = {precision!r} does not keep lengths; it needs normalised vectors")

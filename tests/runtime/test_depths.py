@@ -132,7 +132,7 @@ def test_a_manifest_that_cannot_be(bundle: Path) -> None:
         ({"depths": [0, 1]}, "do not ascend to all 2 layers"),
         ({"depths": []}, "do not ascend"),
         ({"depths": [0, 1.5, 2]}, "'depths' is of type float"),
-        ({"spaces": ["other"]}, "no matrix of 32 x 32 numbers for the space other"),
+        ({"spaces": ["other"]}, "no matrix with 32 rows for the space other"),
         ({"spaces": ["v1.5"]}, "spaces: 'v1.5' is not a valid name; expected only letters"),
         ({"spaces": ["a@b"]}, "is not a valid name"),
         ({"depths": [0, 2]}, "fingerprint"),

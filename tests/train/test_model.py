@@ -187,7 +187,7 @@ def test_a_matrix_into_another_space_is_made_for_search(
         return [int((best == torch.arange(400)).sum()) for best in ranked]
 
     def fit() -> torch.Tensor:
-        return fit_space(make_encoder(), [english, other], theirs)
+        return fit_space(ours, theirs)
 
     assert torch.equal(fit(), fit())
     monkeypatch.setattr("xsent_train.fitting.SPACE_STEPS", 200)

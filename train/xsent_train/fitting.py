@@ -20,6 +20,8 @@ RIDGE = 1e-3  # share of the mean variance that is added to the variance of ever
 SPACE_STEPS = 400  # to fit a matrix into another model's space, after the ridge regression
 SPACE_BATCH = 1024
 SPACE_RATE = 3e-3
+# For vectors that are spread as widely as can be. Those of some models are all near each other.
+SPACE_TEMPERATURE = 0.05
 SPACE_EQUAL = 0.93  # sentences with a larger cosine count as the same
 SPACE_NEAR = 0.5  # weight of the cosine to a sentence's own vector, relative to finding that vector
 NARROW_RIDGE = 1e-3  # share of the mean square of hidden units that is added to each
@@ -169,19 +171,19 @@ def _with_ones(x: Tensor) -> Tensor:
     return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
 
 
-def fit_space(encoder: Encoder, sides: Sequence[Sequence[Sequence[int]]], vectors: Tensor) -> Tensor:
-    """The matrix [D, E] from an encoder's space to another model's, given that model's unit vectors [n, E].
+def fit_space(own: Sequence[Tensor], vectors: Tensor) -> Tensor:
+    """The matrix [D, E] from an encoder's space to another model's, given unit vectors of both models.
 
-    It starts as the ridge regression of the first side, which `vectors` belong to. Then a sentence of each side has to
-    find its vector in batches that are, in turn, random sentences and neighbours (`contrastive_distil`): regression
-    only brings vectors near, but an index is searched by rank.
+    `own` are the encoder's of one or more sides [n, D], such as sentences and their translations; `vectors` are the
+    other model's of the first side [n, E]. The matrix starts as the ridge regression of that side. Then a sentence of
+    each side has to find its vector in batches that are, in turn, random sentences and neighbours
+    (`contrastive_distil`): regression only brings vectors near, but an index is searched by rank.
     """
-    with torch.no_grad():
-        own = [F.normalize(encoder.encode_pieces(sentences), dim=1).cpu() for sentences in sides]
     matrix = nn.Parameter(ridge(own[0], vectors))
     optimizer = torch.optim.Adam([matrix], lr=SPACE_RATE)
     decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, SPACE_STEPS)
     generator = torch.Generator().manual_seed(0)
+    spread = 1 - float(vectors.mean(dim=0).square().sum())  # 1 - the mean cosine of two vectors
     size = min(SPACE_BATCH, len(vectors))
     for step in range(SPACE_STEPS):
         batch = torch.randint(len(vectors), (size,), generator=generator)
@@ -192,7 +194,12 @@ def fit_space(encoder: Encoder, sides: Sequence[Sequence[Sequence[int]]], vector
         for x in own:
             mapped = x[batch] @ matrix
             find = contrastive_distil(
-                mapped, target, target[:0], temperature=0.05, ignore_above=SPACE_EQUAL, batch=True
+                mapped,
+                target,
+                target[:0],
+                temperature=SPACE_TEMPERATURE * spread,
+                ignore_above=1 - (1 - SPACE_EQUAL) * spread,
+                batch=True,
             )
             loss = loss + find + SPACE_NEAR * distil(mapped, target)
         optimizer.zero_grad()

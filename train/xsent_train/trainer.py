@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from xsent.errors import DataError
@@ -390,9 +391,11 @@ class Trainer:
         texts = [text for text, _ in known]
         others = [pair.english if text == pair.translation else pair.translation or text for text, pair in known]
         sides = [self.data.processor.encode(side) for side in (texts, others)]
-        matrix = fit_space(encoder.eval(), sides, torch.from_numpy(joined.vectors(member.name, texts)))
+        encoder.eval()
+        with torch.no_grad():
+            own = [F.normalize(encoder.encode_pieces(side), dim=1).cpu() for side in sides]
         encoder.train()
-        return matrix
+        return fit_space(own, torch.from_numpy(joined.vectors(member.name, texts)))
 
 
 def facts_of(recipe: Basics, data: TrainingData, config: ModelConfig, step: int) -> dict[str, Any]:

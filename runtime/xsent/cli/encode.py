@@ -87,7 +87,7 @@ def _encode_rows(
     id = source.id
     if id and output is not None and output.suffix in (".npy", ".f32"):
         raise ValueError(f"{output}: holds only vectors, no --id {id}; use a name that ends in .jsonl or .parquet")
-    dim = settings["truncate_dim"] or encoder.dim
+    dim = settings["truncate_dim"] or encoder.dim_of(settings["space"])
     fingerprint = encoder.fingerprint_of(settings["space"])
     note = VectorMeta(fingerprint, dim, settings["precision"], settings["normalize_embeddings"])
     if resume and output is not None and is_complete(output, note, known_total(source)):

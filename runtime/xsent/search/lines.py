@@ -87,7 +87,7 @@ def build_index(
     recover(path)
     refuse_links(path)
     job = _LineJob(texts, encoder, source, space, show_progress_bar)
-    empty = IndexState(encoder.fingerprint_of(space), encoder.dim, clean=int(encoder.clean))
+    empty = IndexState(encoder.fingerprint_of(space), encoder.dim_of(space), clean=int(encoder.clean))
     if force:
         with new_index(path, empty, complete=True) as folder:
             try:
