@@ -29,7 +29,11 @@ class Replay:
 
     def __init__(self, vectors: NDArray[Any]) -> None:
         self._vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        self.dim = vectors.shape[1]
+        self.dim = int(vectors.shape[1])
+
+    def dim_of(self, space: None) -> int:
+        """Length of its vectors."""
+        return self.dim
 
     def fingerprint_of(self, space: None) -> str:
         """Of its vectors, which lie in one space."""

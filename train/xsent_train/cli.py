@@ -152,7 +152,7 @@ def add_a_space(
         Path, typer.Argument(help="The other model's vectors of these texts, a .npy file with a row per line.")
     ],
     out: Annotated[Path, typer.Option(help="The folder to create.")],
-    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the space, for encode(..., space=NAME).")],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the space, by which encode finds it.")],
     threads: Threads = None,
     as_json: JsonOption = False,
 ) -> None:
