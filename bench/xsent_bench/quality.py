@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.encoder import EncodeOptions, SentenceEncoder
+from xsent.encode_options import EncodeOptions
+from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.judgements import sts
 from xsent.evaluation.retrieval import retrieval

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from xsent.encoder import EncodeOptions, LongSentenceWarning, SentenceEncoder
+from xsent.encode_options import EncodeOptions
+from xsent.encoder import LongSentenceWarning, SentenceEncoder
 from xsent.evaluation.retrieval import read_test
 from xsent.open_model import SupportsEncode
 from xsent.precision import Precision, unpack_signs

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from xsent.classification.classifier import LinearClassifier as LinearClassifier
     from xsent.documents.encoder import DocumentEncoder as DocumentEncoder
     from xsent.documents.sentences import split_sentences as split_sentences
+    from xsent.encode_options import OnLong as OnLong
     from xsent.encoder import LongSentenceWarning as LongSentenceWarning
-    from xsent.encoder import OnLong as OnLong
     from xsent.encoder import SentenceEncoder as SentenceEncoder
     from xsent.encoder import UnknownTextWarning as UnknownTextWarning
     from xsent.errors import BackendError as BackendError
@@ -60,7 +60,8 @@ _NAMES = {  # by module
     "classification.classifier": "LinearClassifier",
     "documents.encoder": "DocumentEncoder",
     "documents.sentences": "split_sentences",
-    "encoder": "LongSentenceWarning OnLong SentenceEncoder UnknownTextWarning",
+    "encode_options": "OnLong",
+    "encoder": "LongSentenceWarning SentenceEncoder UnknownTextWarning",
     "errors": "BackendError BundleError DataError FingerprintError MissingExtraError ParityError XsentError",
     "mining.bitext": "align_documents mine_bitext",
     "mining.boilerplate": "strip_boilerplate",

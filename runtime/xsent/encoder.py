@@ -1,13 +1,11 @@
 """The sentence encoder: sentences to vectors."""
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,15 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from xsent.backends.base import default_backend, open_backend, preload_backend
 from xsent.backends.threads import available_cpus, ordered_map
 from xsent.bundle import Bundle, builtin_path
+from xsent.encode_options import EncodeOptions, OnLong
 from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
 from xsent.known_words import KnownWords
-from xsent.precision import Precision, Vectors, binary_similarity, pack_signs, stored_as, to_int8
+from xsent.precision import Precision, Vectors, binary_similarity, stored_as
 from xsent.progress import Progress
 from xsent.similarity import cosine_similarity, row_cosines
 from xsent.tasks import FEWEST, Item, Task, each_sentence, tasks
 from xsent.tokenizer import MEASURED, Tokenizer, expected_tokens, seems_foreign
-
-OnLong = Literal["warn", "error", "split"]
 
 
 class LongSentenceWarning(UserWarning):
@@ -32,41 +29,6 @@ class LongSentenceWarning(UserWarning):
 
 class UnknownTextWarning(UserWarning):
     """Sentences were mostly in characters or words that the encoder does not know; one warning of each per call."""
-
-
-@dataclass(frozen=True)
-class EncodeOptions:
-    """Checked options of one call."""
-
-    dim: int  # length of the vectors (D); binary ones have D / 8 bytes
-    normalize: bool  # whether vectors get length 1; the zero vector stays
-    precision: Precision  # form of their numbers
-    on_long: OnLong  # what to do with a sentence over `max_length` tokens
-    matrix: NDArray[np.float32] | None = None  # into another model's space [own, D], for vectors of length 1
-
-    def empty(self, count: int) -> Vectors:
-        """An array for `count` vectors, [count, D] or [count, D / 8]."""
-        dtype, width = stored_as(self.precision, self.dim)
-        return np.empty((count, width), dtype)
-
-    def finish(self, vector: NDArray[np.float32]) -> Vectors:
-        """Convert a raw sentence vector to the requested form, [D] or [D / 8]."""
-        if self.matrix is None:
-            vector = vector[: self.dim]
-        else:  # einsum, because OpenBLAS's threads would compete with the encoder's
-            vector = np.einsum("d,de->e", _unit(vector), self.matrix)
-        if self.precision == "binary":
-            return pack_signs(vector)
-        if self.normalize:
-            vector = _unit(vector)
-        return to_int8(vector) if self.precision == "int8" else vector.astype(self.precision, copy=False)
-
-
-def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A vector scaled to length 1; the zero vector stays."""
-    # One vector at a time: norms over a matrix may round differently, and a vector must not depend on the others.
-    norm = math.sqrt(np.dot(vector, vector))
-    return vector / np.float32(norm) if norm > 0 else vector
 
 
 # Warn when more than this share of sentences looks foreign; in text in the model's languages hardly any does.

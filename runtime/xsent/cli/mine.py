@@ -20,7 +20,8 @@ from xsent.files.tables import TextSource, place_of, read_pairs
 from xsent.progress import Progress
 
 if TYPE_CHECKING:
-    from xsent.encoder import OnLong, SentenceEncoder
+    from xsent.encode_options import OnLong
+    from xsent.encoder import SentenceEncoder
     from xsent.files.vectors import VectorFile
     from xsent.similarity import Ints
 

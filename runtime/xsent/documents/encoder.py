@@ -21,7 +21,7 @@ from xsent.documents.centering import (
     survey,
 )
 from xsent.documents.sentences import TextOrSentences, sentences_of
-from xsent.encoder import OnLong
+from xsent.encode_options import OnLong
 from xsent.errors import whole_number
 from xsent.fingerprint import split_depth
 from xsent.precision import Vectors
