@@ -61,7 +61,7 @@ def test_an_index_of_the_other_model_is_found(added: Path, deep_bundle: Path) ->
     np.testing.assert_allclose(np.linalg.norm(queries, axis=1), 1, atol=1e-5)
     best = [hits[0]["corpus_id"] for hits in semantic_search(queries, index, top_k=1)]
     assert np.mean(np.array(best) == np.arange(len(NEW))) > 0.6
-    raises(ValueError, "binary", encoder.encode, NEW, space=SPACE, precision="binary")  # 36 is no multiple of 8
+    raises(ValueError, "binary", encoder.encode, NEW, space=SPACE, precision="binary")  # 36 is not a multiple of 8
 
 
 def test_what_the_bundle_made_before_stays_valid(added: Path, deep_bundle: Path, run: Runner, tmp_path: Path) -> None:

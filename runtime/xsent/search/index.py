@@ -304,11 +304,11 @@ class SearchIndex:
         found = zip(rows.tolist(), cosines.tolist(), strict=True)
         scores = _best_first({row: cosine + _WORDS * shares.get(row, 0.0) for row, cosine in found})
         least = min([*scores.values()][:_READ_AGAIN])
-        passages = [self._passages(row)[row] for row, score in scores.items() if score >= least]  # all of equal ones
-        texts = [f"{passage.context} {passage.text}" for passage in passages]
-        nearness = dict(zip(unique := [*dict.fromkeys(texts)], words.nearness(query, unique).tolist(), strict=True))
-        for row, text in zip([*scores], texts, strict=False):
-            scores[row] += _NEAR_WORDS * nearness[text]
+        best = [row for row, score in scores.items() if score >= least]  # with all of equal scores
+        passages = [self._passages(row)[row] for row in best]
+        nearness = words.nearness(query, [f"{passage.context} {passage.text}" for passage in passages])
+        for row, near_words in zip(best, nearness.tolist(), strict=True):
+            scores[row] += _NEAR_WORDS * near_words
         return _best_first(scores)
 
     def _cosines_with(self, vector: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float32]:

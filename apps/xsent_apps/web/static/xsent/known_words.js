@@ -20,8 +20,9 @@ export class KnownWords {
   /** How near the words of each text are to those of the query: 0 for unrelated ones, 1 for the same. */
   nearness(query, texts) {
     const asked = [...new Set(this.tokenizer.encode(query))]
-      .map((piece) => ({ weight: this.tokenizer.pieceRarity(piece), row: this.row(piece) }))
-      .filter(({ weight }) => weight);
+      .map((piece) => ({ piece, weight: this.tokenizer.pieceRarity(piece) }))
+      .filter(({ weight }) => weight)
+      .map(({ piece, weight }) => ({ weight, row: this.row(piece) }));
     const whole = asked.reduce((sum, { weight }) => sum + weight, 0);
     if (!whole || asked.length > MOST) return texts.map(() => 0);
     const cosines = new Map(); // piece of a text -> its cosines with the pieces of the query
