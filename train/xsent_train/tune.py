@@ -30,12 +30,13 @@ from xsent_train.data.corpus import (
     Corpus,
     OwnText,
     Pair,
+    Passages,
+    ScoredPair,
+    ScoredPairs,
     recognise_text,
     write_pairs,
 )
-from xsent_train.data.passages import Passages
 from xsent_train.data.preparation import TrainingPairs
-from xsent_train.data.scored import ScoredPairs
 from xsent_train.derive import model_path, open_checkpoint
 from xsent_train.devices import return_freed_memory, return_large_tensors
 from xsent_train.objectives import Objectives
@@ -239,7 +240,7 @@ def _tests(start: Checkpoint, validation: Path, kind: str, other: Path) -> Itera
             if name == KEPT or kind not in READERS:
                 found[name, pair.language][pair.translation, pair.english] = 0.0
     for line in READERS[kind]([other]) if kind in READERS else ():
-        found[OWN, line.language][line.texts] = line.score or 0.0
+        found[OWN, line.language][line.texts] = line.score if isinstance(line, ScoredPair) else 0.0
     for (name, language), lines in sorted(found.items(), reverse=True):
         pairs = list(lines)[:MEASURED]
         if name == OWN and kind == SCORED:
