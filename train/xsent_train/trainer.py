@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from torch import Tensor
 from xsent.errors import DataError
 from xsent_train.checkpoint import (
     AXES,
-    QUANTIZED,
     SPACES,
     TABLE,
     TEACHERS,
@@ -42,7 +41,7 @@ from xsent_train.devices import (
     on_first_rank,
     precision,
 )
-from xsent_train.fitting import fit_queries, fit_readouts, fit_space, narrow_feed_forward, project_languages
+from xsent_train.fitting import fit_queries, fit_readouts, fit_space, project_languages
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, StageConfig
@@ -59,7 +58,6 @@ WHITENED = 50_000  # input vectors of the teacher that the whitening is fitted o
 AXES_FROM = 30_000  # pairs that the axes of several teachers are fitted on
 SAMPLED = 40_000  # pairs that the matrix into the space of one of the teachers is fitted on
 PAIRS_PER_LANGUAGE = 500  # that the direction of language is estimated from
-NARROWED = 5_000  # pairs that narrow feed-forward blocks are fitted on
 READ_OUT = slice(None, None, 2)  # which of these pairs readouts are fitted on
 EXTRAS = (TEACHERS, SPACES)  # prefixes of matrices in a checkpoint that are not part of the network
 
@@ -102,7 +100,7 @@ class Trainer:
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices)
         with self.fabric.rank_zero_first():
-            self.started_from = open_start(recipe, start, narrow=True) if start else None
+            self.started_from = open_start(recipe, start) if start else None
         self._start = identify(start)[1] if start else None
         self._own_teacher = start is not None and paths == {ONLY: start}  # vectors then stay in the start's space
         require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.started_from is not None)
@@ -205,7 +203,7 @@ class Trainer:
         if saved is not None:
             model.load_state_dict({n: weight for n, weight in saved.weights.items() if not n.startswith(EXTRAS)})
         else:
-            self._initialise(model, initial and self._narrow(initial, stage.max_tokens))
+            self._initialise(model, initial)
         teacher = self.teachers.of(stage) if stage.steps else None
         table = initial.weights[TABLE] if initial is not None else None
         passages, resumed = self.recipe.passages, saved is not None
@@ -228,24 +226,12 @@ class Trainer:
             stages = [(number, other.name) for number, other in enumerate(self.recipe.stages)]
             found = {name: self._last_checkpoint(number) for number, name in stages if name in stage.starts_from}
             if START in stage.starts_from and self.started_from is not None:
-                found[START] = self._narrow(self.started_from, stage.max_tokens)
+                found[START] = self.started_from
             ends = {name: end for name, end in found.items() if end is not None}
             initial = average_checkpoints(list(ends.values()), [stage.starts_from[name] for name in ends])
         if initial is not None and stage.keep_layers:
             initial = keep_layers(initial, stage.keep_layers)
         return initial
-
-    def _narrow(self, checkpoint: Checkpoint, max_tokens: int) -> Checkpoint:
-        """A checkpoint with feed-forward blocks of the recipe's width, if its own are wider."""
-        width = self.recipe.ffn_dim
-        if not checkpoint.config.num_layers or checkpoint.config.ffn_dim <= width:
-            return checkpoint
-        logger.info("narrowing feed-forward blocks from %d to %d", checkpoint.config.ffn_dim, width)
-        sides = [tokens.part(0, NARROWED) for tokens in self._read_out_sides(max_tokens)]
-        encoder = checkpoint.load_encoder().to(self.fabric.device)
-        narrow = checkpoint.with_encoder(narrow_feed_forward(encoder, width, sides).cpu())
-        others = {name: weight for name, weight in checkpoint.weights.items() if not name.startswith(QUANTIZED)}
-        return replace(narrow, weights={**others, **narrow.weights})
 
     def _initialise(self, model: TrainingModel, initial: Checkpoint | None) -> None:
         """Give a new model the teacher's layers, then the weights of the checkpoint that it starts from.
