@@ -110,7 +110,7 @@ def sections(results: Results) -> list[Section]:
     machine = {heading(name): in_words(value) for name, value in results.environment.items()}
     compared = results.compared()
     names = dict.fromkeys(str(m.axes["system"]) for m in compared)
-    points = [*frontiers(compared), *(f"{name}: {SYSTEMS[name].how}." for name in names if name in SYSTEMS)]
+    points = [f"{name}: {SYSTEMS[name].how}." for name in names if name in SYSTEMS]
     table, pictures = listing(compared) if compared else None, drawn(compared, plots.quality_by_time)
     found = [
         Section("Notes", points=results.notes),
@@ -122,29 +122,6 @@ def sections(results: Results) -> list[Section]:
             found.append(Section(title, text, (), make_table(measured), drawn(measured, *draw)))
     found.append(Section("Not measured", points=results.failures))
     return [section for section in found if section.points or section.table]
-
-
-def frontiers(compared: Measured) -> list[str]:
-    """For each score, the systems that no other is both faster and better than."""
-    found = []
-    for score in plots.SCORES:
-        scored = [m for m in compared if {score, plots.TIME} <= m.figures.keys()]
-        systems: dict[str, list[str]] = {}
-        for m in sorted(scored, key=lambda m: m.figures[plots.TIME]):
-            if not any(dominates(other, m, score) for other in scored):
-                systems.setdefault(str(m.axes["system"]), []).append(str(m.axes["layers"]))
-        names = [f"{name}{'' if n == [NONE] else ' with ' + ', '.join(n) + ' layers'}" for name, n in systems.items()]
-        if names:
-            text = "; ".join(names)
-            found.append(f"{heading(score)}, the frontier (no system is both faster with 32 words and better): {text}.")
-    return found
-
-
-def dominates(one: Measurement, other: Measurement, score: str) -> bool:
-    """Whether `one` is at least as good as `other` in time and score, and better in one of them."""
-    faster = other.figures[plots.TIME] - one.figures[plots.TIME]
-    better = one.figures[score] - other.figures[score]
-    return min(faster, better) >= 0 and max(faster, better) > 0
 
 
 def drawn(measured: Measured, *draw: Callable[[Measured], Plot | None]) -> list[Plot]:

@@ -42,12 +42,7 @@ def test_the_report_says_every_group(markdown: str) -> None:
     assert "- onnxruntime: int8, SentencePiece, batches of 8" in markdown
 
 
-FRONTIER = "the frontier (no system is both faster with 32 words and better): xsent with 0"
 ROWS = [
-    # 6 layers find 93.0 in 6.1 ms; the slow one, 92.5 in 9 ms. The random weights have no scores.
-    f"- found, to English, {FRONTIER}, 1, 2, 3, 4, 6 layers.",
-    f"- topics, scikit-learn, {FRONTIER} layers.",  # all have the same
-    f"- similarity × 100, {FRONTIER} layers.",
     "| layers | precision | backend | threads | 8 tokens | 32 tokens | 256 tokens |",
     "| 6 | float32 | onnx | 1 | – | 9.00 / – / – | – |",
     # 2 layers: 0.05 + 0.01 × 2 × 8 = 0.21 ms, 1 / 0.21 ms = 4,762 sentences and 38,095 tokens a second.
