@@ -253,9 +253,11 @@ class Trainer:
             counts = piece_counts(self.data.store, encoder.config.vocab_size)
             with torch.no_grad():
                 encoder.table.weight.copy_(english_rows(bert, self.data.processor, counts))
+        encoder.to(self.fabric.device).eval()
         self._fit_queries(encoder, model.stage)
         self._fit_readouts(encoder, initial, model.stage.max_tokens)
         self._project_languages(encoder, model.stage)
+        encoder.train()
 
     def _fit_queries(self, encoder: Encoder, stage: StageConfig) -> None:
         """Fit the queries of the depths in the stage's `attention`; other weights do not change."""
@@ -263,9 +265,7 @@ class Trainer:
             return
         logger.info("fitting queries of %s layers", ", ".join(stage.attention))
         wanted = {int(depth): (weights.half, weights.first) for depth, weights in stage.attention.items()}
-        encoder.to(self.fabric.device).eval()
         fit_queries(encoder, wanted, self._read_out_sides(stage.max_tokens))
-        encoder.train()
 
     def _read_out_sides(self, max_tokens: int) -> list[Tokens]:
         numbers = self.data.sample(SAMPLED)[READ_OUT]
@@ -289,9 +289,7 @@ class Trainer:
             return
         logger.info("fitting readouts of %s layers", ", ".join(map(str, depths)))
         targets = torch.from_numpy(joined.targets(self._sampled[READ_OUT]))
-        encoder.to(self.fabric.device).eval()
         fit_readouts(encoder, depths, self._read_out_sides(max_tokens), targets)
-        encoder.train()
 
     def _project_languages(self, encoder: Encoder, stage: StageConfig) -> None:
         """Project the direction of language out of the readouts, if the stage asks for it."""
@@ -301,9 +299,7 @@ class Trainer:
         language = torch.from_numpy(self.data.store.languages[numbers].astype(np.int64))
         logger.info("projecting out the direction of language, estimated from %d pairs", len(numbers))
         sides = [self.data.store.tokens(numbers, side, stage.max_tokens) for side in (0, 1)]
-        encoder.to(self.fabric.device).eval()
         project_languages(encoder, stage.language_directions, sides, self.fabric.to_device(language))
-        encoder.train()
 
     @cached_property
     def _sampled(self) -> list[Pair]:
