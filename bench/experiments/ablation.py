@@ -248,7 +248,7 @@ def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> 
     teacher = Path(plan.teacher) if plan.teacher else builtin_path()
     trainer = Trainer(
         plan.recipe(variant, seed),
-        [folder / "corpus.tsv"],
+        folder,
         run,
         threads=plan.threads,
         prepared=folder / ("prepared-warm" if variant.warm else "prepared"),

@@ -91,7 +91,7 @@ def train_and_time(spec: TrainingSpec) -> dict[str, float | str]:
             file.writelines(made_up_pairs(spec.pairs, spec.words))
     ends = list[float]()  # of the steps; the last is before validation
     with TemporaryDirectory(dir=folder) as run:
-        trainer = Trainer(spec.recipe(), [corpus], Path(run), threads=spec.threads, prepared=folder / "prepared")
+        trainer = Trainer(spec.recipe(), folder, Path(run), threads=spec.threads, prepared=folder / "prepared")
         trainer.train(on_step=lambda: ends.append(time.perf_counter()))
     step = float(np.median(np.diff(ends)))
     device, peak = "CPU", peak_memory()

@@ -84,7 +84,7 @@ def test_clusters_windows_queues_and_chunks_resume_wherever_they_stopped(tmp_pat
                 shutil.copytree(whole, tmp_path / path.name)
             return path
 
-    trained = Copying(load_recipe(recipe), [tmp_path / "pairs.tsv"], whole, threads=1, teacher=mini_bundle).train()
+    trained = Copying(load_recipe(recipe), tmp_path, whole, threads=1, teacher=mini_bundle).train()
     recipe.write_text(recipe.read_text().replace("checkpoint_minutes = 0", "checkpoint_minutes = 60"))
     copies = sorted(tmp_path.glob("queued-*"))
     assert [copy.name[-1] for copy in copies] == ["4", "5", "9"]

@@ -1,7 +1,7 @@
 """Training: the stages of a recipe, one after another."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
@@ -68,21 +68,18 @@ class Trainer:
     def __init__(
         self,
         recipe: Recipe,
-        files: Sequence[Path],
+        data: Path,
         run: Path,
         *,
         threads: int,
         devices: int = 1,
-        scored: Sequence[Path] = (),
-        passages: Sequence[Path] = (),
         prepared: Path | None = None,
         teacher: Path | Mapping[str, Path] | Teachers | None = None,
         fast_teacher: Path | None = None,
         start: Path | None = None,
     ) -> None:
-        """Prepare the devices, and the data from files of pairs, for a training in the folder `run`.
+        """Prepare the devices, and the data from the recipe's files in a folder, for a training in the folder `run`.
 
-        Files of scored pairs, and of queries with passages, are for recipes that learn from them.
         The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Several
         teachers are given by their names in the recipe; they may also be open already. The training starts from the
         vocabulary and the weights of `start`, a checkpoint or a bundle. Raises DataError if any of these is unusable.
@@ -105,8 +102,10 @@ class Trainer:
         self._own_teacher = start is not None and paths == {ONLY: start}  # vectors then stay in the start's space
         require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.started_from is not None)
         vocabulary = self.started_from.tokenizer if self.started_from else None
-        given: dict[str, Any] = {"scored": scored, "passages": passages, "prepared": prepared}
-        self.data = TrainingData(recipe, files, run, self.fabric, threads=threads, vocabulary=vocabulary, **given)
+        files, tables = recipe.corpus.paths(data), {"scored": recipe.scored, "passages": recipe.passages}
+        given: dict[str, Any] = {kind: table.paths(data) for kind, table in tables.items() if table}
+        given |= {"prepared": prepared, "vocabulary": vocabulary}
+        self.data = TrainingData(recipe, files, run, self.fabric, threads=threads, **given)
         self.validation = Validation(self.data.prepared.validation, self.data.prepared.tokenizer)
         if (joined := self.teachers.joined) is not None:
             with self.fabric.rank_zero_first():
