@@ -61,7 +61,7 @@ def latency_by_layers(measured: Measured) -> Plot | None:
         axes.plot(*np.reshape(points, (-1, 2)).T, label=label, marker=markers[system], linestyle="", color=INK)
         ends |= {label: points[-1]} if points else {}
     axes.set(xlabel="layers", ylabel=f"milliseconds, median ({alike})", xticks=depths, ylim=(0, None))
-    _name_lines(axes, ends, "tokens")
+    _name_lines(axes, ends)
     for points in series.values():
         if len(points) > 1:  # one model's; a line through two models would mean nothing
             x, y = np.transpose(points)
@@ -164,15 +164,15 @@ def _figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _name_lines(axes: "Axes", ends: Mapping[str, tuple[float, float]], what: str) -> None:
-    """Write the label of each line beside its end, and above all what the labels are."""
+def _name_lines(axes: "Axes", ends: Mapping[str, tuple[float, float]]) -> None:
+    """Write the label of each line beside its end, and above all that labels are tokens."""
     to_axes = axes.transScale + axes.transLimits
     heights = {label: float(to_axes.transform(end)[1]) for label, end in ends.items()}
     place = -1.0
     for label in sorted(heights, key=heights.__getitem__):
         place = max(heights[label], place + 0.06)  # labels of close lines do not overlap
         axes.text(1.02, place, label, transform=axes.transAxes, va="center")
-    axes.text(1.02, max(1.0, place + 0.08), what, transform=axes.transAxes, va="center", weight="bold")
+    axes.text(1.02, max(1.0, place + 0.08), "tokens", transform=axes.transAxes, va="center", weight="bold")
 
 
 def _usual(measured: Measured) -> tuple[Measured, str]:
