@@ -28,6 +28,8 @@ COLOURED = ("text.color", "xtick.color", "ytick.color", "axes.edgecolor", "axes.
 STYLE: Mapping[Any, object] = {**dict.fromkeys(COLOURED, INK), "grid.color": RULES, "axes.titlesize": 10}
 
 Measured = Sequence[Measurement]
+Series = list[tuple[float, float]]
+Label = tuple[str, str]  # a system, and what the line is of
 
 
 @dataclass(frozen=True)
@@ -41,35 +43,58 @@ class Plot:
 
 def latency_by_layers(measured: Measured) -> Plot | None:
     """Median milliseconds by layers, with a fitted line for each length and model; None with one depth."""
-    rows, alike = _usual(measured)
+    rows, alike = _usual(measured, "precision", "backend", "threads")
     if len(depths := _values(rows, "layers")) < 2:
         return None
-    systems = systems_in(rows)
     series = {
-        (system, f"{tokens}"): sorted(
-            (float(m.axes["layers"]), m.figures["p50_ms"]) for m in rows if m.has(tokens=tokens, system=system)
-        )
-        for system in systems
-        for tokens in _values(rows, "tokens")
+        (system, f"{n}"): _series(rows, "layers", "p50_ms", tokens=n, system=system)
+        for system in systems_in(rows)
+        for n in _values(rows, "tokens")
     }
-    axes = _figure(7, 4.2).subplots()
-    axes.grid()
-    markers = dict(zip(systems, cycle(MARKERS)))
-    ends = dict[str, tuple[float, float]]()
-    for (system, tokens), points in series.items():
-        label = f"{system}, {tokens}" if len(systems) > 1 else tokens
-        axes.plot(*np.reshape(points, (-1, 2)).T, label=label, marker=markers[system], linestyle="", color=INK)
-        ends |= {label: points[-1]} if points else {}
-    axes.set(xlabel="layers", ylabel=f"milliseconds, median ({alike})", xticks=depths, ylim=(0, None))
-    _name_lines(axes, ends)
-    for points in series.values():
+    axes = _draw(series, "", ("layers", f"milliseconds, median ({alike})", "tokens"), xticks=depths, ylim=(0, None))
+    for points, dots in zip(series.values(), list(axes.get_lines()), strict=True):
         if len(points) > 1:  # one model's; a line through two models would mean nothing
             x, y = np.transpose(points)
-            axes.plot(x, np.polyval(np.polyfit(x, y, 1), x), color=INK, linewidth=1)
-    (_, length), points = next((one for one in series.items() if one[0][1] == f"{TOKENS}"), next(iter(series.items())))
+            axes.plot(x, np.polyval(np.polyfit(x, y, 1), x), color=dots.get_color(), linewidth=1)
+    (_, length), points = next(iter(_of_usual_length(series).items()))
     x, y = np.transpose(points)
     slope = np.polyfit(x, y, 1)[0] if len(points) > 1 else 0
     return _titled("latency-by-layers", f"Each layer adds about {slope:.2g} ms to a sentence of {length} tokens", axes)
+
+
+def throughput_by_length(measured: Measured) -> Plot | None:
+    """Sentences per second by tokens, with a line for each depth; None with one length."""
+    rows, alike = _usual(measured, "precision", "backend", "threads")
+    if len(lengths := _values(rows, "tokens")) < 2:
+        return None
+    series = {
+        (system, f"{n}"): _series(rows, "tokens", "sentences_per_second", layers=n, system=system)
+        for system in systems_in(rows)
+        for n in _values([m for m in rows if m.has(system=system)], "layers")
+    }
+    labels = "tokens of a sentence", f"sentences per second ({alike})", "layers"
+    axes = _draw(series, "-", labels, xscale="log", yscale="log", xticks=lengths, xticklabels=lengths)
+    axes.set_xticks([], minor=True)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    most = max(rate for points in series.values() for _, rate in points)
+    return _titled(
+        "throughput-by-length", f"Up to {most:,.0f} sentences per second, fewer with length and layers", axes
+    )
+
+
+def memory_by_layers(measured: Measured) -> Plot | None:
+    """MiB after one sentence and after 1,000, by layers; None with one depth."""
+    rows, alike = _usual(measured, "precision", "backend")
+    if len(depths := _values(rows, "layers")) < 2:
+        return None
+    series = {
+        (system, f"{after:,}"): _series(rows, "layers", f"mib_{after}", system=system)
+        for system in systems_in(rows)
+        for after in (1, 1000)
+    }
+    axes = _draw(series, "-", ("layers", f"MiB, resident ({alike})", "sentences"), xticks=depths, ylim=(0, None))
+    least, most = (of(figure for points in series.values() for _, figure in points) for of in (min, max))
+    return _titled("memory-by-layers", f"A process needs {least:.0f} to {most:.0f} MiB", axes)
 
 
 def quality_by_time(measured: Measured) -> Plot | None:
@@ -164,32 +189,61 @@ def _figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _name_lines(axes: "Axes", ends: Mapping[str, tuple[float, float]]) -> None:
-    """Write the label of each line beside its end, and above all that labels are tokens."""
+def _draw(series: Mapping[Label, Series], style: str, labels: tuple[str, str, str], **settings: Any) -> "Axes":  # noqa: ANN401
+    """Lines with a marker for each system; the labels are for x, y and what the lines are of."""
+    axes = _figure(7, 4.2).subplots()
+    axes.grid()
+    systems = list(dict.fromkeys(system for system, _ in series))
+    markers = dict(zip(systems, cycle(MARKERS)))
+    ends = dict[str, tuple[float, float]]()
+    for (system, kind), points in series.items():
+        label = f"{system}, {kind}" if len(systems) > 1 else kind
+        colour = _colour(int(kind)) if labels[2] == "layers" else INK
+        x, y = np.reshape(points, (-1, 2)).T
+        axes.plot(x, y, label=label, marker=markers[system], linestyle=style, color=colour)
+        ends |= {label: points[-1]} if points else {}
+    axes.set(xlabel=labels[0], ylabel=labels[1], **settings)
+    _name_lines(axes, ends, labels[2])
+    return axes
+
+
+def _name_lines(axes: "Axes", ends: Mapping[str, tuple[float, float]], what: str) -> None:
+    """Write the label of each line beside its end, and above all what the labels are."""
     to_axes = axes.transScale + axes.transLimits
     heights = {label: float(to_axes.transform(end)[1]) for label, end in ends.items()}
     place = -1.0
     for label in sorted(heights, key=heights.__getitem__):
         place = max(heights[label], place + 0.06)  # labels of close lines do not overlap
         axes.text(1.02, place, label, transform=axes.transAxes, va="center")
-    axes.text(1.02, max(1.0, place + 0.08), "tokens", transform=axes.transAxes, va="center", weight="bold")
+    axes.text(1.02, max(1.0, place + 0.08), what, transform=axes.transAxes, va="center", weight="bold")
 
 
-def _usual(measured: Measured) -> tuple[Measured, str]:
-    """The measurements with one precision, backend and number of threads, and these in words.
+def _usual(measured: Measured, *axes: str) -> tuple[Measured, str]:
+    """The measurements with one value on each of these axes, and these values in words.
 
-    Each is the usual one, or that of the first measurement if none has it.
+    The value is the usual one, or that of the first measurement if none has it.
     """
-    for axis, usual in USUAL.items():
-        wanted = usual if usual in {m.axes[axis] for m in measured} else measured[0].axes[axis]
+    for axis in axes:
+        found = {m.axes[axis] for m in measured}
+        wanted = USUAL[axis] if USUAL[axis] in found else measured[0].axes[axis]
         measured = [m for m in measured if m.axes[axis] == wanted]
-    precision, backend, threads = (measured[0].axes[axis] for axis in USUAL)
-    return measured, f"{precision}, {backend}, {threads} thread{'s' * (threads != 1)}"
+    words = [f"{measured[0].axes[axis]}{' threads' * (axis == 'threads')}" for axis in axes]
+    return measured, ", ".join(words).replace("1 threads", "1 thread")
+
+
+def _of_usual_length(series: Mapping[Label, Series]) -> dict[Label, Series]:
+    """The lines of the sentences of `TOKENS`, or all if there are none."""
+    return {label: points for label, points in series.items() if label[1] == f"{TOKENS}"} or dict(series)
 
 
 def _values(rows: Measured, axis: str) -> list[Axis]:
     """The different values of an axis, in order."""
     return sorted({m.axes[axis] for m in rows}, key=order)
+
+
+def _series(rows: Measured, x: str, figure: str, **axes: Axis) -> Series:
+    """A figure by an axis, of the measurements with these values on other axes."""
+    return sorted((float(m.axes[x]), m.figures[figure]) for m in rows if m.has(**axes))
 
 
 def _titled(name: str, title: str, axes: "Axes") -> Plot:

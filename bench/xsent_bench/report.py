@@ -173,6 +173,7 @@ GROUPS: Sequence[tuple[Any, ...]] = (  # group, title, text, function of its tab
         "Sentences per second / tokens per second, by the tokens of a sentence. Each thread encodes its own sentences. "
         "Without layers the interpreter is the limit, so the default there is one thread.",
         lambda measured: by_tokens(measured, "sentences_per_second", "tokens_per_second"),
+        plots.throughput_by_length,
     ),
     (
         "process",
@@ -182,6 +183,7 @@ GROUPS: Sequence[tuple[Any, ...]] = (  # group, title, text, function of its tab
         "sentences. It includes the interpreter, its libraries and the mapped pages of the model. The sentences have "
         "few different words: real text maps more of the table.",
         listing,
+        plots.memory_by_layers,
     ),
     (
         "size",

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "docs/results/bench"
 PAGES = ("README.md", "docs/explanation/choosing.md")
 PLACE = "# Page\n\n<!-- table {} -->\n\nold\n\n<!-- end -->\n\nText.\n"
-PLOTS = {"latency-by-layers", "quality-by-milliseconds"}
+PLOTS = {"latency-by-layers", "memory-by-layers", "throughput-by-length", "quality-by-milliseconds"}
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_any_beginning_of_a_run_has_a_report(tmp_path: Path) -> None:
     results = made_up_results()
     results.measurements = [m for m in made_up_results().measurements if m.axes.get("layers", LAYERS[2]) == LAYERS[2]]
     plots = {plot.name for section in sections(results) for plot in section.plots}
-    assert plots == PLOTS - {"latency-by-layers"}  # one depth is no line
+    assert plots == PLOTS - {"latency-by-layers", "memory-by-layers"}  # one depth is no line
 
 
 @pytest.mark.parametrize("page", PAGES)
