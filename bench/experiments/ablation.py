@@ -24,7 +24,7 @@ import typer
 from translation import TranslationRecipe, compare
 from xsent.bundle import builtin_path
 from xsent.cli.options import split_names
-from xsent.cli.terminal import one_line_errors
+from xsent.cli.terminal import markdown_table, one_line_errors
 from xsent.cpu import processor_name
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.judgements import sts
@@ -36,7 +36,7 @@ from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
 from xsent_bench.cli import numbers
 from xsent_bench.processes import answers, peak_memory, serve_parent
-from xsent_bench.report import Section, Table, write_pages
+from xsent_bench.report import Section, write_pages
 from xsent_bench.results import NONE
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.data.corpus import Corpus, write_pairs
@@ -248,7 +248,7 @@ def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> 
     teacher = Path(plan.teacher) if plan.teacher else builtin_path()
     trainer = Trainer(
         plan.recipe(variant, seed),
-        [folder / "corpus.tsv"],
+        folder,
         run,
         threads=plan.threads,
         prepared=folder / ("prepared-warm" if variant.warm else "prepared"),
@@ -336,9 +336,10 @@ def write_ablation(plan: AblationPlan, folder: Path, command: str) -> Path:
     method = Section("How it was measured", points=[text.format(**fields) for text in METHOD])
     shown = [group for group in GROUPS if any(row.key in found for row in group.rows)]
     orders = [order for group in shown for order in group_orders(group, found)]
-    held = [Section("What holds", CONTENTS["holds"].format(needed=NEEDED), (), Table(ORDER, orders))] if orders else []
+    holds = Section("What holds", CONTENTS["holds"].format(needed=NEEDED), (), markdown_table(ORDER, orders))
     tables = [group_section(group, found) for group in shown]
-    return write_pages("Ablation", about, [*held, method, *tables], folder, "ablation")
+    first = [holds, method] if orders else [method]
+    return write_pages("Ablation", about, [*first, *tables], folder, "ablation")
 
 
 def group_orders(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> list[list[str]]:
@@ -377,7 +378,7 @@ def group_section(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> Se
     for row in known:
         ours = [mean_cell(measured[row.label].get(name, []), DECIMALS.get(name, 1)) for name in headings]
         rows.append([row.label, *ours, *([f"{number:.1f}" for number in row.paper] or [NONE] * len(papers))])
-    return Section(group.title, group.note, (), Table(["", *headings, *papers], rows))
+    return Section(group.title, group.note, (), markdown_table(["", *headings, *papers], rows))
 
 
 def mean_cell(numbers: Sequence[float], decimals: int) -> str:

@@ -18,11 +18,10 @@ import numpy as np
 import torch
 import typer
 
-from xsent.cli.terminal import one_line_errors
+from xsent.cli.terminal import markdown_table, one_line_errors
 from xsent.files.atomic import atomic_file
 from xsent_bench.cli import numbers
 from xsent_bench.processes import answers, peak_memory, say, serve_parent
-from xsent_bench.report import Table
 from xsent_bench.results import NONE, Measurement, number, shown
 from xsent_train.objectives import Align, Objective, Objectives, Sim
 from xsent_train.recipe import CorpusConfig, Recipe, StageConfig, VocabularyConfig
@@ -92,7 +91,7 @@ def train_and_time(spec: TrainingSpec) -> dict[str, float | str]:
             file.writelines(made_up_pairs(spec.pairs, spec.words))
     ends = list[float]()  # of the steps; the last is before validation
     with TemporaryDirectory(dir=folder) as run:
-        trainer = Trainer(spec.recipe(), [corpus], Path(run), threads=spec.threads, prepared=folder / "prepared")
+        trainer = Trainer(spec.recipe(), folder, Path(run), threads=spec.threads, prepared=folder / "prepared")
         trainer.train(on_step=lambda: ends.append(time.perf_counter()))
     step = float(np.median(np.diff(ends)))
     device, peak = "CPU", peak_memory()
@@ -143,10 +142,10 @@ def training(
         (cost,) = answers([__file__, CHILD, command], threads=threads, environment=environment)
         axes = {"layers": depth, "batch": batch, "device": cost.pop("device")}
         measured.append(Measurement("training", axes, cost))
-    typer.echo(training_table(measured).markdown())
+    typer.echo(training_table(measured))
 
 
-def training_table(measured: Sequence[Measurement]) -> Table:
+def training_table(measured: Sequence[Measurement]) -> str:
     """Training steps and their costs as multiples of one layer's, beside the paper's."""
     one_layer = {m.axes["batch"]: m for m in measured if m.axes["layers"] == 1}
     rows = []
@@ -160,7 +159,7 @@ def training_table(measured: Sequence[Measurement]) -> Table:
         rows.append(cells)
     times = "× 1 layer"
     costs = ["pairs/s", "s/step", times, "paper, min", times, "peak MiB", times, "paper, MB", times]
-    return Table(["layers", "batch", "device", *costs], rows)
+    return markdown_table(["layers", "batch", "device", *costs], rows)
 
 
 if __name__ == "__main__":

@@ -399,7 +399,7 @@ def translation(
     BLEU and chrF are lower-case; ± is half of a 95% interval. Ctrl-C saves and stops; the same command resumes.
     """
     settings = load_translation_recipe(recipe)
-    files = [data / file for file in settings.corpus.files]
+    files = settings.corpus.paths(data)
     table = compare(settings, files, out, tatoeba, threads=threads or available_cpus(), start=start)
     typer.echo(format_table(table))
 

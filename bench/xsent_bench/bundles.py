@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import numpy as np
 
@@ -32,25 +31,17 @@ PAIRS = 8  # per language, for the parity gate, which lets everything pass, and 
 Depth = tuple[str, int]  # the name of a bundle, see `named`, and layers
 
 
-class Kind(NamedTuple):
-    """What is measured of a bundle."""
-
-    system: str  # its name, see `named`
-    layers: int
-    precision: str
-
-
 @dataclass
 class Bundles:
     """Bundles, each opened for its layers."""
 
     work: Path  # existing folder of the copies; they are reused
-    given: Mapping[Kind, Bundle]  # see `open_given`
+    given: Mapping[Depth, Bundle]  # see `open_given`
 
     @property
     def depths(self) -> list[Depth]:
         """All depths of each bundle, the fewest layers first."""
-        return list(dict.fromkeys((kind.system, kind.layers) for kind in self.given))
+        return list(self.given)
 
     @property
     def deepest(self) -> list[Depth]:
@@ -62,7 +53,7 @@ class Bundles:
 
         The given one if it matches, else a copy of it, written if it is missing.
         """
-        source = next(one for kind, one in self.given.items() if (kind.system, kind.layers) == (system, layers))
+        source = self.given[system, layers]
         ready = not openvino or (OPENVINO in source.files and layers == source.num_layers)
         if source.precision == precision and ready:
             return source
@@ -80,12 +71,12 @@ class Bundles:
         return Bundle.open(path, layers)
 
 
-def open_given(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:
+def open_given(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Depth, Bundle]:
     """The bundles at each of their depths, under their names; `note` gets a line about each."""
-    found: dict[Kind, Bundle] = {}
+    found: dict[Depth, Bundle] = {}
     for name, path in named(paths).items():
         depths = at_each_depth(path)
-        found |= {Kind(name, bundle.layers, bundle.precision): bundle for bundle in depths}
+        found |= {(name, bundle.layers): bundle for bundle in depths}
         drop_from_cache(path)
         layers = ", ".join(str(bundle.layers) for bundle in depths)
         one = depths[0]

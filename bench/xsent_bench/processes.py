@@ -28,64 +28,48 @@ def resident() -> float:
     return float(psutil.Process().memory_info().rss) / 2**20
 
 
-class Child:
-    """A Python process that ends with the block or with this process.
+def answers(
+    arguments: Sequence[str],  # of Python
+    *,
+    threads: int = 1,  # of numerical libraries
+    environment: Mapping[str, str] | None = None,
+    messages: IO[bytes] | None = None,  # for its standard error, which holds the reason of a failure
+) -> Iterator[dict[str, Any]]:
+    """The figures that a Python process writes with `say`, as lines of JSON; it ends with this process.
 
-    The child writes its figures as lines of JSON with `say`. Its standard input is a pipe that only this process holds;
-    see `serve_parent`.
+    Its standard input is a pipe that only this process holds; see `serve_parent`. Raises DataError with the last
+    message of a process that fails.
     """
-
-    def __init__(
-        self,
-        arguments: Sequence[str],  # of Python
-        *,
-        threads: int = 1,  # of numerical libraries
-        environment: Mapping[str, str] | None = None,
-        messages: IO[bytes] | None = None,  # for its standard error, which holds the reason of a failure
-    ) -> None:
-        limits = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
-        self._messages = messages or TemporaryFile()
-        self._process = subprocess.Popen(
-            [sys.executable, *arguments],
-            env={**os.environ, **limits, **(environment or {})},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._messages,
-            start_new_session=True,  # Ctrl-C reaches only the parent, which then ends its children
-        )
-
-    def __enter__(self) -> "Child":
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is KeyboardInterrupt:
-            self._process.send_signal(signal.SIGINT)  # lets it save its state
-            self._process.wait()
-        self._process.kill()
-        self._process.communicate()
-        self._messages.close()
-
-    def answer(self) -> dict[str, Any] | None:
-        """The next line of the child, or None when it has succeeded. Raises DataError with its last message if not."""
-        assert self._process.stdout is not None
-        if line := self._process.stdout.readline():
+    limits = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
+    messages = messages or TemporaryFile()
+    child = subprocess.Popen(
+        [sys.executable, *arguments],
+        env={**os.environ, **limits, **(environment or {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=messages,
+        start_new_session=True,  # Ctrl-C reaches only the parent, which then ends its children
+    )
+    assert child.stdout is not None
+    try:
+        while line := child.stdout.readline():
             try:
-                return dict(json.loads(line))
+                figures = dict(json.loads(line))
             except ValueError as error:
                 raise DataError(f"printed {line[:80]!r} instead of its figures") from error
-        if self._process.wait() != 0:
-            self._messages.seek(0)
-            last = self._messages.read().decode(errors="replace").strip().splitlines()[-1:]
-            reason = last[0].removeprefix("Error: ") if last else f"exit code {self._process.returncode}"
-            raise DataError(reason)
-        return None
-
-
-def answers(arguments: Sequence[str], **settings: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
-    """All lines of a `Child` as it writes them."""
-    with Child(arguments, **settings) as child:
-        while (line := child.answer()) is not None:
-            yield line
+            yield figures
+        if code := child.wait():
+            messages.seek(0)
+            last = messages.read().decode(errors="replace").strip().splitlines()[-1:]
+            raise DataError(last[0].removeprefix("Error: ") if last else f"exit code {code}")
+    except KeyboardInterrupt:
+        child.send_signal(signal.SIGINT)  # lets it save its state
+        child.wait()
+        raise
+    finally:
+        child.kill()
+        child.communicate()
+        messages.close()
 
 
 def serve_parent() -> None:

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.encode_options import EncodeOptions
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.judgements import sts
@@ -17,10 +15,10 @@ from xsent.evaluation.topics import COLUMNS, ENGLISH, read_examples, transfer_fr
 from xsent.evaluation.translation import DIRECTIONS, space, tatoeba, xsim
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
-from xsent.precision import Precision, stored_as, unpack_signs
+from xsent.precision import Precision, stored_as
 from xsent.similarity import unit_rows
 from xsent_bench.results import Measurement
-from xsent_export.kept import kept_by_depth
+from xsent_export.kept import kept_by_depth, stored_form
 from xsent_train.derive import checkpoint_from_bundle
 
 DIMENSIONS = (384, 256, 128)
@@ -116,12 +114,12 @@ class StoredForm:
 
     def __init__(self, vectors: Mapping[str, NDArray[np.float32]], dim: int, precision: Precision) -> None:
         self._vectors = vectors
-        self._options = EncodeOptions(dim, True, precision, "split")
+        self._dim = dim
+        self._precision: Precision = precision
 
-    def encode(self, sentences: list[str], /) -> NDArray[np.floating[Any]]:
+    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
         """Vectors with the cosines of the stored ones."""
-        found = np.stack([self._options.finish(self._vectors[text]) for text in sentences])
-        return unpack_signs(found) if self._options.precision == "binary" else found.astype(np.float32)
+        return stored_form(np.stack([self._vectors[text] for text in sentences]), self._dim, self._precision)
 
 
 def measure_stored(bundle: Path, folder: Path, languages: Sequence[str]) -> Iterator[Measurement]:

@@ -49,25 +49,13 @@ Measured = Sequence[Measurement]
 
 
 @dataclass(frozen=True)
-class Table:
-    """Cells with headings; the first column has names, the others numbers."""
-
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        return markdown_table(self.headings, self.rows)
-
-
-@dataclass(frozen=True)
 class Section:
     """A section of a report."""
 
     title: str
     text: str = ""  # how to read it
     points: Sequence[str] = ()
-    table: Table | None = None
+    table: str = ""  # in Markdown
     plots: Sequence[Plot] = ()
 
 
@@ -89,8 +77,7 @@ def write_pages(title: str, about: str, sections: Sequence[Section], folder: Pat
     lines = [f"# {title}", _escaped(about)]
     for section in sections:
         points = "\n".join(f"- {_escaped(point)}" for point in section.points)
-        table = section.table.markdown() if section.table else ""
-        lines += [f"## {section.title}", _escaped(section.text), points, table]
+        lines += [f"## {section.title}", _escaped(section.text), points, section.table]
         lines += [f"![{plot.title}](plots/{plot.name}.png)" for plot in section.plots]
     report = folder / f"{name}.md"
     with atomic_file(report) as file:
@@ -110,8 +97,8 @@ def sections(results: Results) -> list[Section]:
     machine = {heading(name): in_words(value) for name, value in results.environment.items()}
     compared = results.compared()
     names = dict.fromkeys(str(m.axes["system"]) for m in compared)
-    points = [*frontiers(compared), *(f"{name}: {SYSTEMS[name].how}." for name in names if name in SYSTEMS)]
-    table, pictures = listing(compared) if compared else None, drawn(compared, plots.quality_by_time)
+    points = [f"{name}: {SYSTEMS[name].how}." for name in names if name in SYSTEMS]
+    table, pictures = listing(compared) if compared else "", drawn(compared, plots.quality_by_time)
     found = [
         Section("Notes", points=results.notes),
         Section("Systems", SYSTEMS_TEXT, points, table, pictures),
@@ -122,29 +109,6 @@ def sections(results: Results) -> list[Section]:
             found.append(Section(title, text, (), make_table(measured), drawn(measured, *draw)))
     found.append(Section("Not measured", points=results.failures))
     return [section for section in found if section.points or section.table]
-
-
-def frontiers(compared: Measured) -> list[str]:
-    """For each score, the systems that no other is both faster and better than."""
-    found = []
-    for score in plots.SCORES:
-        scored = [m for m in compared if {score, plots.TIME} <= m.figures.keys()]
-        systems: dict[str, list[str]] = {}
-        for m in sorted(scored, key=lambda m: m.figures[plots.TIME]):
-            if not any(dominates(other, m, score) for other in scored):
-                systems.setdefault(str(m.axes["system"]), []).append(str(m.axes["layers"]))
-        names = [f"{name}{'' if n == [NONE] else ' with ' + ', '.join(n) + ' layers'}" for name, n in systems.items()]
-        if names:
-            text = "; ".join(names)
-            found.append(f"{heading(score)}, the frontier (no system is both faster with 32 words and better): {text}.")
-    return found
-
-
-def dominates(one: Measurement, other: Measurement, score: str) -> bool:
-    """Whether `one` is at least as good as `other` in time and score, and better in one of them."""
-    faster = other.figures[plots.TIME] - one.figures[plots.TIME]
-    better = one.figures[score] - other.figures[score]
-    return min(faster, better) >= 0 and max(faster, better) > 0
 
 
 def drawn(measured: Measured, *draw: Callable[[Measured], Plot | None]) -> list[Plot]:
@@ -160,12 +124,12 @@ def in_words(value: object) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-def listing(measurements: Measured) -> Table:
-    """One row per measurement, one column per figure; the axes name the row."""
+def listing(measurements: Measured) -> str:
+    """A table with one row per measurement, one column per figure; the axes name the row."""
     figures = list(dict.fromkeys(figure for m in measurements for figure in m.figures))
     axes = naming_axes(measurements)
     rows = [[str(m.axes.get(a, NONE)) for a in axes] + [shown(m, figure) for figure in figures] for m in measurements]
-    return Table([*axes, *map(heading, figures)], rows)
+    return markdown_table([*axes, *map(heading, figures)], rows)
 
 
 def naming_axes(measurements: Measured) -> list[str]:
@@ -176,8 +140,8 @@ def naming_axes(measurements: Measured) -> list[str]:
     ]
 
 
-def by_tokens(measurements: Measured, *figures: str) -> Table:
-    """One column per length, one row per combination of the other axes; slashes separate the figures."""
+def by_tokens(measurements: Measured, *figures: str) -> str:
+    """A table with one column per length, one row per combination of the other axes; slashes separate the figures."""
     lengths = sorted({m.axes["tokens"] for m in measurements}, key=order)
     axes = [axis for axis in naming_axes(measurements) if axis != "tokens"]
     rows = dict[tuple[str, ...], dict[Axis, str]]()
@@ -185,7 +149,7 @@ def by_tokens(measurements: Measured, *figures: str) -> Table:
         row = rows.setdefault(tuple(str(m.axes[axis]) for axis in axes), {})
         row[m.axes["tokens"]] = " / ".join(shown(m, figure) for figure in figures)
     cells = [[*others, *(row.get(tokens, NONE) for tokens in lengths)] for others, row in rows.items()]
-    return Table([*axes, *(f"{tokens} tokens" for tokens in lengths)], cells)
+    return markdown_table([*axes, *(f"{tokens} tokens" for tokens in lengths)], cells)
 
 
 def on_fewest_threads(measured: Measured) -> Measured:
@@ -302,7 +266,7 @@ def systems(results: Results) -> str:
     fastest_last = sorted(others, key=lambda m: m.figures["ms_32_words"], reverse=True)
     chosen |= {str(m.axes["model"]): m for m in fastest_last}
     rows = [[name, *(shown(m, figure) for figure in columns)] for name, m in chosen.items()]
-    return Table(["system", *columns.values()], rows).markdown()
+    return markdown_table(["system", *columns.values()], rows)
 
 
 def languages(results: Results) -> str:
@@ -323,7 +287,7 @@ def languages(results: Results) -> str:
     }
     names = measured_ones(names, found.values())
     rows = [[name, *(shown(m, figure) for m in found.values())] for figure, name in names.items()]
-    return Table(["measure", *map(str, found)], rows).markdown()
+    return markdown_table(["measure", *map(str, found)], rows)
 
 
 def layers(results: Results) -> str:
@@ -348,7 +312,7 @@ def layers(results: Results) -> str:
         cells += [shown(results.one("process", layers=depth, **usual), name) for name in ("first_ms", "mib_1000")]
         cells.append(shown(results.one("size", system=OURS, layers=depth, precision=usual["precision"]), "bytes"))
         rows.append([str(depth), *cells])
-    return Table(headings, rows).markdown()
+    return markdown_table(headings, rows)
 
 
 def vectors(results: Results) -> str:
@@ -361,7 +325,7 @@ def vectors(results: Results) -> str:
     for dim, row in found.items():
         cells = [f"{int(m.figures['vector_size']):,}: {shown(m, 'xx_en')} / {shown(m, 'en_xx')}" for m in row.values()]
         rows.append([str(dim), *cells])
-    return Table(["dimensions", *map(str, precisions)], rows).markdown()
+    return markdown_table(["dimensions", *map(str, precisions)], rows)
 
 
 def weights(results: Results) -> str:
@@ -374,7 +338,7 @@ def weights(results: Results) -> str:
         time = shown(results.one("latency", tokens=TOKENS, **usual), "p50_ms")
         mb = shown(results.one("size", system=OURS, layers=deepest, precision=precision), "bytes")
         rows.append([precision, time, mb, option])
-    return Table(["weights", "time, ms", "bundle, MB", "option of `xsent-export`"], rows).markdown()
+    return markdown_table(["weights", "time, ms", "bundle, MB", "option of `xsent-export`"], rows)
 
 
 def backends(results: Results) -> str:
@@ -385,7 +349,7 @@ def backends(results: Results) -> str:
         time = results.one("latency", tokens=TOKENS, threads=1, backend=backend, **deepest)
         process = results.one("process", backend=backend, **deepest)
         rows.append([f"`{backend}`", shown(time, "p50_ms"), shown(process, "first_ms"), shown(process, "mib_1000")])
-    return Table(["`backend=`", "time, ms", "first vector, ms", "memory, MiB"], rows).markdown()
+    return markdown_table(["`backend=`", "time, ms", "first vector, ms", "memory, MiB"], rows)
 
 
 TABLES: Mapping[str, Callable[[Results], str]] = {

@@ -47,8 +47,8 @@ class Family:
         """The depths that are measured."""
         if not self.deepest:
             return bundles.depths
-        given = {kind[:2] for kind in bundles.given if (kind.precision, "onnx") == (self.precision, self.backend)}
-        return [depth for depth in bundles.depths if depth in {*bundles.deepest, *given}]
+        own = self.precision if self.backend == "onnx" else None
+        return [depth for depth, one in bundles.given.items() if depth in bundles.deepest or one.precision == own]
 
     def measure(
         self, bundles: Mapping[Depth, Bundle], lengths: Sequence[int], seconds: float, fail: Say
@@ -231,7 +231,8 @@ def steps_of_run(
     every = [builtin_path(), *bundles]
     made = Bundles(work, open_given(every, results.notes.append))
     names = {
-        f"{system_name(kind._asdict())} {kind.precision}": one.fingerprint_of() for kind, one in made.given.items()
+        f"{system_name({'system': system, 'layers': layers})} {one.precision}": one.fingerprint_of()
+        for (system, layers), one in made.given.items()
     }
     results.environment = {"bundles": names}
     others = [name for name, system in SYSTEMS.items() if peers and (system.weights or not quick)]

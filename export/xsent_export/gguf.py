@@ -28,6 +28,7 @@ from xsent.clean import remove_format
 from xsent.errors import DataError, require_extra
 from xsent.similarity import unit_rows
 from xsent.tokenizer import Tokenizer
+from xsent_export.hub import bert_weights
 from xsent_export.options import BundleSpec
 from xsent_export.readout import readout_as_layer
 from xsent_export.tokenizer import piece_scores
@@ -39,8 +40,6 @@ from xsent_train.tokens import FRAME
 if TYPE_CHECKING:
     from gguf import GGUFWriter
 
-Matrix = NDArray[np.float64]
-
 LARGE = 128.0  # ratio of a readout's output to the state that is added to it; a larger one loses more in 8 bits
 # Types of the layers and of the table. Compared with 8 bits, a 5-bit table costs 0.0001 of the cosine and saves 5.8 MB
 # of 33.9.
@@ -50,10 +49,6 @@ CODES = [*range(1, 0xD800), *range(0xE000, 0x110000)]  # all characters
 _VALUE = 1 << 31
 _WINDOW = 16 * 256  # number of last places that are searched for a node
 NO_TEXT = "\ufdd0"  # prefix for pieces that are not text, because servers look for their names in texts
-LAYER = {
-    "attn_q": "q", "attn_k": "k", "attn_v": "v", "attn_output": "attention_out", "attn_output_norm": "attention_norm",
-    "ffn_up": "ffn_in", "ffn_down": "ffn_out", "layer_output_norm": "ffn_norm",
-}  # fmt: skip
 
 
 def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "LlamaEncoder | None":
@@ -81,13 +76,7 @@ def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "Llama
     writer.add_file_type(gguf.LlamaFileType[f"MOSTLY_{kind}"])
     _add_shape(writer, encoder)
     _add_tokenizer(writer, model, encoder)
-    for tensor, values in _tensors(encoder).items():
-        of = "F32" if values.ndim == 1 or "types" in tensor else table if tensor == "token_embd.weight" else kind
-        of = "Q4_0" if of != "F32" and not values.any() else of  # smaller, for a matrix of zeros
-        if of != "F32" and values.shape[1] % 32:
-            of = "F16"  # blocks are 32 numbers of a row
-        stored = gguf.GGMLQuantizationType[of]
-        writer.add_tensor(tensor, gguf.quantize(values.astype(np.float32), stored), raw_dtype=stored)
+    _add_weights(writer, encoder, kind, table)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -142,24 +131,21 @@ def _add_tokenizer(writer: "GGUFWriter", proto: Any, encoder: Encoder) -> None: 
     writer.add_precompiled_charsmap(proto.normalizer_spec.precompiled_charsmap)
 
 
-def _tensors(encoder: Encoder) -> dict[str, Matrix]:
-    """The weights by their names in llama.cpp."""
-    state = {name: value.double().numpy() for name, value in encoder.state_dict().items()}
-    layers = [_layer(state, f"layers.{number}.") for number in range(len(encoder.layers))]
-    tensors = {"token_embd.weight": state["table.weight"], "position_embd.weight": state["positions"]}
-    tensors["token_types.weight"] = np.zeros((1, encoder.config.dim))
-    tensors |= {f"token_embd_norm.{part}": state[f"table_norm.{part}"] for part in ("weight", "bias")}
-    for number, layer in enumerate(layers):
-        for name, own in LAYER.items():
-            tensors |= {f"blk.{number}.{name}.{part}": layer[f"{own}.{part}"] for part in ("weight", "bias")}
-    return tensors
+def _add_weights(writer: "GGUFWriter", encoder: Encoder, kind: str, table: str) -> None:
+    """Add the weights of a BERT by their names in llama.cpp: matrices as `kind`, the table as `table`."""
+    from gguf import MODEL_ARCH, GGMLQuantizationType, get_tensor_name_map, quantize
 
-
-def _layer(state: dict[str, Matrix], prefix: str) -> dict[str, Matrix]:
-    layer = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-    for part in ("weight", "bias"):
-        layer |= zip((f"{name}.{part}" for name in "qkv"), np.split(layer[f"qkv.{part}"], 3), strict=True)
-    return layer
+    names = get_tensor_name_map(MODEL_ARCH.BERT, encoder.config.num_layers)
+    for name, weight in bert_weights(encoder).items():
+        if name.startswith("pooler"):
+            continue
+        values = weight[: 1 if "token_type" in name else None].numpy()  # there is only one type
+        of = "F32" if values.ndim == 1 or "token_type" in name else table if "word_embeddings" in name else kind
+        of = "Q4_0" if of != "F32" and not values.any() else of  # smaller, for a matrix of zeros
+        if of != "F32" and values.shape[1] % 32:
+            of = "F16"  # blocks are 32 numbers of a row
+        stored = GGMLQuantizationType[of]
+        writer.add_tensor(str(names.get_name(name, (".weight", ".bias"))), quantize(values, stored), raw_dtype=stored)
 
 
 def unigram_model(path: Path) -> Any:  # noqa: ANN401  protobuf has no types

@@ -118,7 +118,7 @@ def bert_config(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def _bert_weights(encoder: Encoder) -> dict[str, Tensor]:
+def bert_weights(encoder: Encoder) -> dict[str, Tensor]:
     """The weights of an encoder with layers, by their names in transformers."""
     state = encoder.state_dict()
     dim = encoder.config.dim
@@ -149,7 +149,7 @@ def _write_graph(checkpoint: Checkpoint, encoder: Encoder, spec: BundleSpec, pat
 def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:
     config = encoder.config
     (folder / CONFIG).write_bytes(to_json(bert_config(config)))
-    save_tensors(_bert_weights(encoder), folder / WEIGHTS)
+    save_tensors(bert_weights(encoder), folder / WEIGHTS)
     about = {"max_seq_length": config.max_length + FRAME, "do_lower_case": False}
     (folder / "sentence_bert_config.json").write_bytes(to_json(about))
     pooling = Path(POOLING)

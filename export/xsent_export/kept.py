@@ -40,7 +40,8 @@ def kept_by_depth(
             vectors = _vectors(encoder, folder, code)
             shares["bundle"].append(100 * first_ten_kept(_vectors(trained, folder, code), vectors))
             for form in ("int8", "binary"):
-                shares[form].append(100 * first_ten_kept(vectors, [_stored(side, form) for side in vectors]))
+                stored = [stored_form(side, side.shape[1], form) for side in vectors]
+                shares[form].append(100 * first_ten_kept(vectors, stored))
         worst = {f"{form}_worst": min(found) for form, found in shares.items()}
         yield layers, {form: float(np.mean(found)) for form, found in shares.items()} | worst
 
@@ -60,8 +61,8 @@ def _vectors(encoder: SupportsEncode, folder: Path, language: str) -> list[Float
         return [side.vectors for side in read_test(encoder, folder, language)]
 
 
-def _stored(vectors: Floats, precision: Precision) -> Floats:
-    """Numbers with the cosines of the stored vectors."""
-    options = EncodeOptions(vectors.shape[1], True, precision, "split")
+def stored_form(vectors: Floats, dim: int, precision: Precision) -> Floats:
+    """Numbers with the cosines of the vectors [n, dim] that a file stores."""
+    options = EncodeOptions(dim, True, precision, "split")
     stored = np.stack([options.finish(vector) for vector in vectors])
     return unpack_signs(stored) if precision == "binary" else stored.astype(np.float32)

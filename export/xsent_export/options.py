@@ -20,7 +20,7 @@ from torch import Tensor
 from xsent.errors import DataError
 from xsent.files.text import read_lines
 from xsent_train.checkpoint import SPACES, TABLE, TOKENIZER, Checkpoint, trained_depths, trained_dims
-from xsent_train.data.corpus import parse_line
+from xsent_train.data.corpus import ENGLISH, Corpus
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.derive import with_table
 from xsent_train.model import ModelConfig
@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 
 Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for the table, 8 for the layers
 Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "gguf", "text", "teacher"]
-ENGLISH = "en"
 CHUNK = 20_000  # sentences tokenised at a time
 FEW = 5_000  # sentences; a smaller sample lacks many words that users write
 
@@ -211,7 +210,7 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
 def _sentences(sample: Path, languages: Sequence[str], found: set[str]) -> Iterator[str]:
     """The sentences of a text, or of a corpus in these languages, which are added to `found`."""
     for line in read_lines(sample):
-        pair = parse_line(line.encode())
+        pair = Corpus.parse(line.encode())
         if isinstance(pair, str):
             yield line
         elif pair.language in {*languages, ENGLISH}:

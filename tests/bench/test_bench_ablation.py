@@ -150,8 +150,7 @@ def test_a_table_has_our_numbers_and_the_papers() -> None:
     assert (section.title, section.text) == ("Toy", "A note.")
     head = "held-out P@1 | held-out loss | s/1,000 steps | peak MiB | paper XSR en→fr | paper MLDoc en→fr |"
     # Of 50 and 54 the deviation of the sample is the root of 8.
-    assert section.table
-    lines = section.table.markdown().splitlines()
+    lines = section.table.splitlines()
     assert [lines[0], *lines[2:]] == [
         f"|  | XSR en→fr | SIB en→fr | {head}",
         "| A | 52.0 ± 2.8 | 30.0 ± 0.0 | 97.0 ± 0.0 | 0.250 ± 0.000 | 123.4 ± 0.0 | 457 ± 0 | 90.0 | 80.0 |",
@@ -185,7 +184,7 @@ def test_translators_are_compared_with_the_paper(finished: Path, tmp_path: Path)
     found = json.loads((folder / "rows" / "translation-1.json").read_text())
     (group,) = (group for group in GROUPS if group.name == "translation")
     section = group_section(group, {"translation": [found]})
-    heading, _, random, started = section.table.markdown().splitlines() if section.table else []
+    heading, _, random, started = section.table.splitlines()
     assert heading == "|  | BLEU fr→en | chrF fr→en | BLEU de→en | chrF de→en | paper BLEU de→en |"
     assert random.startswith("| Transformer, from nothing | ") and random.endswith(" | 34.5 |")
     assert f" {found['chrF de→en start']:.1f} | 36.3 |" in started

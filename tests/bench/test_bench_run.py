@@ -21,7 +21,7 @@ from xsent.evaluation import as_stored, tatoeba
 from xsent_bench import OURS, processes, quality, turns
 from xsent_bench import bundles as bundles_module
 from xsent_bench import run as run_module
-from xsent_bench.bundles import OPENVINO, Bundles, Kind, at_each_depth, open_given, size
+from xsent_bench.bundles import OPENVINO, Bundles, Depth, at_each_depth, open_given, size
 from xsent_bench.cli import app
 from xsent_bench.results import Measurement, Results, named
 from xsent_bench.run import CUT_SHORT, Family, RunPlan, measure_plan, measure_steps, steps_of_run
@@ -37,8 +37,8 @@ TURN = Turn({"mib_1": 50.0}, {8: {"p50_ms": 1.0}})
 FOUND = made_up_results().measurements[:4]
 
 
-def given(bundle: Path) -> dict[Kind, Bundle]:
-    return {Kind(OURS, opened.layers, opened.precision): opened for opened in at_each_depth(bundle)}
+def given(bundle: Path) -> dict[Depth, Bundle]:
+    return {(OURS, opened.layers): opened for opened in at_each_depth(bundle)}
 
 
 def test_texts_have_the_exact_number_of_tokens(mini_bundle: Path) -> None:
@@ -121,7 +121,7 @@ def test_encoders_take_turns_and_one_that_fails_is_left_out(deep_bundle: Path, m
 def test_another_precision_is_made_once_and_has_all_depths(deep_bundle: Path, tmp_path: Path) -> None:
     bundles, whole = Bundles(tmp_path, given(deep_bundle)), Bundle.open(deep_bundle)
     assert bundles.depths == [(OURS, 0), (OURS, 1), (OURS, 2)] and bundles.deepest == [(OURS, 2)]
-    assert bundles.open(OURS, 1, "int8") is bundles.given[Kind(OURS, 1, "int8")]
+    assert bundles.open(OURS, 1, "int8") is bundles.given[OURS, 1]
     exact, text = bundles.open(OURS, 1, "float32"), "Anna, Boris and Clara."
     assert (exact.layers, exact.depths, exact.precision, exact.name) == (1, whole.depths, "float32", whole.name)
     vectors = [SentenceEncoder(path, layers=1).encode(text) for path in (exact.path, deep_bundle)]
@@ -137,7 +137,7 @@ def test_openvino_has_a_bundle_of_each_depth(deep_bundle: Path, tmp_path: Path) 
     pytest.importorskip("openvino")
     made = Bundles(tmp_path, given(deep_bundle)).open(OURS, 1, "float32", openvino=True)
     assert (made.layers, made.num_layers) == (1, 1) and OPENVINO in made.files
-    again = Bundles(tmp_path, {Kind(OURS, 1, "float32"): made}).open(OURS, 1, "float32", openvino=True)
+    again = Bundles(tmp_path, {(OURS, 1): made}).open(OURS, 1, "float32", openvino=True)
     assert again is made  # it has the files
 
 
@@ -148,8 +148,8 @@ def test_bundles_of_the_same_depth_are_measured_side_by_side(
     found = open_given([mini_bundle, deep_bundle], notes.append)
     deep = deep_bundle.name
     assert {kind: one.path for kind, one in found.items()} == {
-        Kind(OURS, 2, "int8"): mini_bundle,
-        **{Kind(deep, depth, "int8"): deep_bundle for depth in (0, 1, 2)},
+        (OURS, 2): mini_bundle,
+        **{(deep, depth): deep_bundle for depth in (0, 1, 2)},
     }
     assert notes[0].startswith("xsent, 2 layers in int8: mini, ")
     assert notes[1].startswith(f"{deep}, 0, 1, 2 layers in int8: mini, ")
@@ -191,7 +191,7 @@ def test_a_bundle_that_cannot_be_made_is_a_line(
     replace_turns(monkeypatch, [TURN] * 9)
     failures: list[str] = []
     families = [Family("int8", "openvino"), Family("float32", "onnx", deepest=True), Family("int8", "onnx", turns=1)]
-    bundles = Bundles(tmp_path, {Kind(OURS, depth, "int8"): Bundle.open(deep_bundle, depth) for depth in (1, 2)})
+    bundles = Bundles(tmp_path, {(OURS, depth): Bundle.open(deep_bundle, depth) for depth in (1, 2)})
     found = list(measure_plan(RunPlan(families), bundles, failures.append))
     groups = ["size", "size", "latency", "process", "latency", "process"]
     assert [(m.group, m.axes["layers"]) for m in found] == [*zip(groups, (1, 2, 1, 1, 2, 2), strict=True)]

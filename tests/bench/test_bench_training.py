@@ -19,7 +19,7 @@ from training import TrainingSpec, made_up_pairs, made_up_words, train_and_time
 from xsent.cpu import process_memory
 from xsent.errors import DataError
 from xsent_bench.cli import numbers
-from xsent_bench.processes import Child, peak_memory
+from xsent_bench.processes import answers, peak_memory
 
 
 def test_made_up_pairs_are_different_words_of_the_wanted_length() -> None:
@@ -73,9 +73,10 @@ def test_a_child_may_save_its_state_when_its_parent_is_interrupted(tmp_path: Pat
     program += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's `&` has it ignored
     program += "try:\n    say({})\n    time.sleep(60)\n"
     program += f"except KeyboardInterrupt:\n    open({str(saved)!r}, 'w').close()"
-    with pytest.raises(KeyboardInterrupt), Child(["-c", program]) as child:
-        assert child.answer() == {}
-        raise KeyboardInterrupt
+    child = answers(["-c", program])
+    assert next(child) == {}
+    with pytest.raises(KeyboardInterrupt):
+        child.throw(KeyboardInterrupt)
     assert saved.exists()
 
 
@@ -91,9 +92,7 @@ def test_a_training_in_a_child_fails_in_one_line(capsys: pytest.CaptureFixture[s
 
 def test_a_child_that_fails_says_why() -> None:
     program = "import sys; print('warning', file=sys.stderr); sys.exit('Error: no folder')"
-    with Child(["-c", program]) as child, pytest.raises(DataError, match=r"^no folder$"):
-        child.answer()
-    with Child(["-m", "this"]) as child, pytest.raises(DataError, match=r"^printed b'The Zen.*instead of its figures"):
-        child.answer()
+    raises(DataError, r"^no folder$", list, answers(["-c", program]))
+    raises(DataError, r"^printed b'The Zen.*instead of its figures", list, answers(["-m", "this"]))
     assert peak_memory() > 0.9 * process_memory("VmRSS")
     assert process_memory("VmNothing") == 0

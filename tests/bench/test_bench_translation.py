@@ -176,8 +176,8 @@ def test_the_encoder_starts_from_it_and_waits_for_the_decoder(data: Path, start:
 @pytest.mark.parametrize(
     ("file", "old", "new", "expected"),
     [
-        ("pairs.tsv", "\tde\t", "\tfr\t", "no usable pair in de; expected source, language, English, translation"),
-        ("recipe.toml", '["de"]', '["de", "it"]', "no usable pair in it; expected source, language"),
+        ("pairs.tsv", "\tde\t", "\tfr\t", "no usable pair in de; it has fr 400; expected source, language, English"),
+        ("recipe.toml", '["de"]', '["de", "it"]', "no usable pair in it; it has de 200, fr 200; expected source"),
         ("recipe.toml", "dim = 32", "dim = 64", "has dim = 32, the recipe 64; to start from it, use the same value"),
         ("recipe.toml", "num_layers = 2", "num_layers = 3", "has 2 layers, the recipe's translator 3; lower num_lay"),
         ("recipe.toml", "warmup", "warmth", "unknown setting 'warmth'; did you mean"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from xsent.errors import DataError
-from xsent_train.data.corpus import Corpus, Pair, parse_line
+from xsent_train.data.corpus import Corpus, Pair
 
 GOOD = "talk\tde\tThe cat sleeps.\tDie Katze schläft.\n"
 
@@ -33,7 +33,7 @@ def test_a_line_of_fewer_fields_is_a_sentence_alone(tmp_path: Path, caplog: pyte
     assert alone == Pair("wiki", "en", "Rain fell.", "") and alone.alone and alone.cell == ("wiki", "en")
     assert caplog.records[-1].message == "skipped bad lines: 1 an empty field"
     assert not Pair("talk", "en", "Hello.", "Hi.").alone  # a paraphrase is a pair
-    other = parse_line(b"talk\tfr\tIl pleut.\n")
+    other = Corpus.parse(b"talk\tfr\tIl pleut.\n")
     assert other == Pair("talk", "fr", "Il pleut.", "") and other.cell == ("talk", "fr alone")
     (tmp_path / "a.tsv").write_text(GOOD + GOOD.replace("\tde\t", "\tfr\t"), encoding="utf-8")
     assert [pair.language for pair in corpus] == ["fr"]

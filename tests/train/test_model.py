@@ -12,8 +12,8 @@ from conftest import MakeEncoder
 from torch import Tensor
 
 from xsent_train import model
-from xsent_train.fitting import fit_queries, fit_space, narrow_feed_forward, project_languages, ridge
-from xsent_train.model import Encoder, Layer, ModelConfig, Readout
+from xsent_train.fitting import fit_queries, fit_space, project_languages, ridge
+from xsent_train.model import Encoder, ModelConfig, Readout
 from xsent_train.tokens import Packing, Tokens, group_of, group_sizes, to_tokens
 
 A, B, EMPTY = [5, 9, 9, 30], [7, 2], []
@@ -131,22 +131,6 @@ def test_the_direction_of_language_is_projected_out(make_encoder: MakeEncoder, d
         left = (now - now.mean(dim=0)) @ means.T
         assert (left.abs().max() < 1e-4) == (directions > 1)
         assert left.square().sum() < 0.5 * ((was - was.mean(dim=0)) @ means.T).square().sum()
-
-
-@torch.no_grad()
-def test_narrow_feed_forward_blocks_lose_only_what_is_said_twice(make_encoder: MakeEncoder) -> None:
-    encoder = make_encoder(vocab_size=60, num_layers=2)  # 64 hidden units, 32 of them needed
-    for layer in encoder.layers:
-        assert isinstance(layer, Layer)
-        for weight in layer.ffn_in.weight, layer.ffn_in.bias, layer.ffn_out.weight:
-            weight.normal_(generator=torch.Generator().manual_seed(1))
-        layer.ffn_in.weight[32:48], layer.ffn_in.bias[32:48] = layer.ffn_in.weight[:16], layer.ffn_in.bias[:16]
-        layer.ffn_in.weight[48:] = 0  # constants, which the bias can say
-    sides = [to_tokens(torch.randint(5, 60, (300, 7), generator=torch.Generator().manual_seed(2)).tolist())]
-    narrow, narrower = (narrow_feed_forward(encoder, width, sides) for width in (32, 24))
-    assert narrow.config.ffn_dim == 32 and encoder.config.ffn_dim == 64
-    before, after, less = (F.normalize(model(sides[0]), dim=1) for model in (encoder, narrow, narrower))
-    assert (before - after).abs().max() < 0.01 < (before - less).abs().max()
 
 
 @torch.no_grad()

@@ -14,9 +14,9 @@ from trainings import assert_same_weights, kill_in_the_middle, train
 
 from xsent.errors import DataError
 from xsent_train.checkpoint import load_checkpoint
-from xsent_train.data.corpus import Pair
-from xsent_train.data.passages import Asked, PassageBatches, Passages, equal, parse_passage
-from xsent_train.data.scored import ScoredBatch, ScoredBatches, ScoredPair, ScoredPairs, parse_scored, sentences
+from xsent_train.data.corpus import Pair, Passages, ScoredPair, ScoredPairs
+from xsent_train.data.passages import Asked, PassageBatches, equal
+from xsent_train.data.scored import ScoredBatch, ScoredBatches, sentences
 from xsent_train.data.store import Store, build_store
 from xsent_train.data.versions import Versions
 from xsent_train.losses import align, distil, similarity
@@ -51,10 +51,10 @@ def batches_of(passages: Store, table: Tensor | None = None, **settings: float) 
 
 
 def test_a_line_of_each_kind() -> None:
-    pair = parse_scored(SCORED.encode())
+    pair = ScoredPairs.parse(SCORED.encode())
     assert pair == ScoredPair("news", "fr", "7", "Il pleut.", "Il neige.", 2.5)
     assert pair.cell == ("news", "fr") and pair.digest == pair._replace(language="en", first="It rains.").digest
-    passage = parse_passage(PASSAGE.encode())
+    passage = Passages.parse(PASSAGE.encode())
     assert passage.texts == ("Was ist ein Bit?", "Ein Bit ist eine Ziffer.") and passage.cell == ("help", "de question")
     assert passage.digest != passage._replace(source="wiki").digest
 
@@ -89,7 +89,7 @@ def test_bad_lines_are_skipped_and_named(
 
 def test_sentences_have_their_english_forms() -> None:
     english = ScoredPair("news", "en", "7", "It rains.", "It snows.", 2.5)
-    french = parse_scored(SCORED.encode())
+    french = ScoredPairs.parse(SCORED.encode())
     alone = french._replace(number="8")
     assert list(sentences([french, english, alone])) == [
         Pair("news", "fr", "It rains.", "Il pleut."),

@@ -194,12 +194,15 @@ def test_the_recipe_trains(path: Path, tmp_path: Path, mini_bundle: Path) -> Non
     cut = [{"steps": min(stage.steps, 2), "prefixes": (16, 32) if stage.prefixes else ()} for stage in recipe.stages]
     stages = tuple(stage.model_copy(update=SMALL | less) for stage, less in zip(recipe.stages, cut, strict=True))
     small = {"dim": 32, "num_heads": 2, "ffn_dim": 48, "vocabulary": VocabularyConfig(size=360), "stages": stages}
-    less = {"validation_share": 0.1, "validation_pairs": 20, "weights": {}, "most": {}}
+    less = {"files": ("pairs.tsv",), "validation_share": 0.1, "validation_pairs": 20, "weights": {}, "most": {}}
     corpus = recipe.corpus.model_copy(update=less)
-    pairs = write_toy_corpus(tmp_path / "pairs.tsv")
+    write_toy_corpus(tmp_path / "pairs.tsv")
     recipe = Recipe(**{**dict(recipe), "languages": ("fr",), "corpus": corpus, **small})
-    if recipe.passages is not None:
-        small["passages"] = recipe.passages.model_copy(update={"weights": {}, "kinds": {}})
+    if recipe.scored is not None and recipe.passages is not None:
+        write_toy_scored(tmp_path / "scored.tsv")
+        write_toy_passages(tmp_path / "passages.tsv", 90)
+        small["scored"] = recipe.scored.model_copy(update={"files": ("scored.tsv",)})
+        small["passages"] = recipe.passages.model_copy(update={"files": ("passages.tsv",), "weights": {}, "kinds": {}})
         recipe = recipe.model_copy(update=small)
     teacher: Path | dict[str, Path] | None = None
     if any(stage.objectives.distils for stage in stages):
@@ -212,10 +215,8 @@ def test_the_recipe_trains(path: Path, tmp_path: Path, mini_bundle: Path) -> Non
     if stages[0].swapped or any(START in stage.starts_from for stage in stages):
         plain = {"swapped": 0.0, "objectives": Objectives(align=1)}
         alone = recipe.model_copy(update={"stages": (stages[0].model_copy(update=plain),)})
-        start = Trainer(alone, [pairs], tmp_path / "start", threads=1, teacher=teacher).train()
-    other = {"scored": [write_toy_scored(tmp_path / "scored.tsv")] if recipe.scored else ()}
-    other["passages"] = [write_toy_passages(tmp_path / "passages.tsv", 90)] if recipe.passages else ()
-    last = Trainer(recipe, [pairs], tmp_path / "run", threads=1, teacher=teacher, start=start, **other).train()
+        start = Trainer(alone, tmp_path, tmp_path / "start", threads=1, teacher=teacher).train()
+    last = Trainer(recipe, tmp_path, tmp_path / "run", threads=1, teacher=teacher, start=start).train()
     checkpoint = load_checkpoint(last)
     assert checkpoint.step == stages[-1].steps
     assert checkpoint.config.activation == ("gelu" if recipe.teacher_layers else recipe.activation)

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import typer
 from commands import assert_refused, file_names, raises, write_files
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from trainings import export_command
 from typer.testing import CliRunner
-from unpack_e5 import app
+from unpack_e5 import unpack_e5
 
 from xsent.errors import DataError, MissingExtraError
 from xsent_train.teacher.bert import read_teacher
@@ -81,6 +82,8 @@ def write_tokenizer(file: Path, pieces: list[str] = PIECES, framed: bool = True)
 
 def unpack(*arguments: object) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of the tool."""
+    app = typer.Typer()
+    app.command()(unpack_e5)
     result = CliRunner().invoke(app, list(map(str, arguments)))
     return result.exit_code, result.stdout, result.stderr
 

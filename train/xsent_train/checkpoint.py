@@ -182,18 +182,10 @@ def load_checkpoint(path: Path) -> Checkpoint:
         _refuse_changed(path / name, about, REMEDY)
     with as_data_error(path / MODEL, REMEDY):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
-        checkpoint = replace(checkpoint, weights=_with_queries(checkpoint.weights))
         checkpoint.load_encoder()  # so that weights that do not fit fail here
     if checkpoint.tokenizer.is_file():
         checkpoint.load_tokenizer()  # for the same reason
     return checkpoint
-
-
-def _with_queries(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Add a query of zeros to each readout without one: older checkpoints only have the plain mean."""
-    bias = re.compile(r"(encoder\.readouts\.\d+)\.bias")
-    readouts = [(match[1], weight) for name, weight in weights.items() if (match := bias.fullmatch(name))]
-    return {**{f"{readout}.query": torch.zeros_like(weight) for readout, weight in readouts}, **weights}
 
 
 def load_optimizer(path: Path) -> dict[str, Tensor]:

@@ -270,10 +270,8 @@ def train(
         from xsent_train.trainer import Trainer
     trainer = Trainer(
         recipe,
-        [data / file for file in recipe.corpus.files],
+        data,
         out or Path("runs") / recipe.name,
-        scored=[data / file for file in recipe.scored.files] if recipe.scored else (),
-        passages=[data / file for file in recipe.passages.files] if recipe.passages else (),
         threads=threads or max(1, available_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", devices))),
         devices=devices,
         teacher=_named_paths(teacher or []),

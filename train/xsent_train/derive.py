@@ -57,15 +57,12 @@ def open_checkpoint(model: Path) -> Checkpoint:
     return checkpoint_from_bundle(model) if (model / MANIFEST).is_file() else load_checkpoint(model)
 
 
-def open_start(recipe: Basics, path: Path, *, narrow: bool = False) -> Checkpoint:
-    """Open the checkpoint or bundle that a run starts from.
-
-    Raises DataError if its shape differs from the recipe. With `narrow`, its feed-forward blocks may be wider.
-    """
+def open_start(recipe: Basics, path: Path) -> Checkpoint:
+    """Open the checkpoint or bundle that a run starts from. Raises DataError if its shape differs from the recipe."""
     start = open_checkpoint(path)
     for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):
         actual, wanted = getattr(start.config, name), getattr(recipe, name)
-        if actual != wanted and not (narrow and name == "ffn_dim" and actual > wanted):
+        if actual != wanted:
             raise DataError(f"{path} has {name} = {actual}, the recipe {wanted}; to start from it, use the same value")
     return start
 

@@ -86,10 +86,8 @@ def keep_freed_memory() -> None:
     The gradient of the token table takes 100 MB. When it was allocated again at every step, page faults took 45% of the
     time.
     """
-    with suppress(OSError, AttributeError):  # only glibc has mallopt
-        libc = ctypes.CDLL(None)
-        libc.mallopt(M_MMAP_MAX, 0)
-        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+    call_glibc("mallopt", M_MMAP_MAX, 0)
+    call_glibc("mallopt", M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def return_large_tensors() -> None:
@@ -97,11 +95,15 @@ def return_large_tensors() -> None:
 
     Otherwise it keeps those of up to 32 MB, with gaps between them. Page faults make encoding a third slower.
     """
-    with suppress(OSError, AttributeError):  # only glibc has mallopt
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 2**18)
+    call_glibc("mallopt", M_MMAP_THRESHOLD, 2**18)
 
 
 def return_freed_memory() -> None:
     """Make the C library give freed memory back to the system, wherever it lies."""
-    with suppress(OSError, AttributeError):  # only glibc has malloc_trim
-        ctypes.CDLL(None).malloc_trim(0)
+    call_glibc("malloc_trim", 0)
+
+
+def call_glibc(function: str, *numbers: int) -> None:
+    """Call a function of the C library, if it is glibc; others lack these functions."""
+    with suppress(OSError, AttributeError):
+        getattr(ctypes.CDLL(None), function)(*numbers)

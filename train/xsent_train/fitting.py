@@ -1,19 +1,17 @@
-"""What is fitted to a trained encoder without training it: readouts and their queries, maps to other spaces, width.
+"""What is fitted to a trained encoder without training it: readouts and their queries, maps to other spaces.
 
 All of these but one are in closed form. Shapes: B sentences, N tokens of the batch in one row, D dimensions.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xsent_train.losses import contrastive_distil, distil
-from xsent_train.model import CHUNK, Encoder, Layer
+from xsent_train.model import CHUNK, Encoder
 from xsent_train.tokens import Tokens
 
 RIDGE = 1e-3  # share of the mean variance that is added to the variance of every number
@@ -24,7 +22,6 @@ SPACE_RATE = 3e-3
 SPACE_TEMPERATURE = 0.05
 SPACE_EQUAL = 0.93  # sentences with a larger cosine count as the same
 SPACE_NEAR = 0.5  # weight of the cosine to a sentence's own vector, relative to finding that vector
-NARROW_RIDGE = 1e-3  # share of the mean square of hidden units that is added to each
 
 
 @torch.no_grad()
@@ -93,68 +90,6 @@ def project_languages(encoder: Encoder, directions: int, sides: Sequence[Tokens]
         along = axes.T @ axes
         readout.weight.sub_((along @ readout.weight.double()).to(readout.weight.dtype))
         readout.bias.sub_((along @ (readout.bias.double() - vectors.mean(dim=0))).to(readout.bias.dtype))
-
-
-@torch.no_grad()
-def narrow_feed_forward(encoder: Encoder, width: int, sides: Sequence[Tokens]) -> Encoder:
-    """A copy of an encoder whose feed-forward blocks have only `width` hidden units, chosen on sentences.
-
-    Layer by layer, the unit whose loss costs least is removed, as long as there are too many. The weights of those that
-    stay are corrected each time, so that the block's output remains the nearest to what it was in the squared mean over
-    all tokens (Optimal Brain Surgeon, Hassibi and Stork 1993, for whole units).
-    """
-    narrow = deepcopy(encoder).eval()
-    narrow.config = replace(encoder.config, ffn_dim=width)
-    for number, layer in enumerate(narrow.layers):
-        assert isinstance(layer, Layer)
-        kept, outgoing, bias = _units_to_keep(layer, width, _hidden_squares(narrow, layer, sides))
-        state = layer.state_dict()
-        state |= {name: state[name][kept] for name in ("ffn_in.weight", "ffn_in.bias")}
-        smaller = Layer(narrow.config).to(outgoing.device).eval()
-        smaller.load_state_dict(state | {"ffn_out.weight": outgoing, "ffn_out.bias": bias})
-        narrow.layers[number] = smaller  # later layers are fitted to what the narrow ones give them
-    return narrow
-
-
-def _hidden_squares(encoder: Encoder, layer: Layer, sides: Sequence[Tokens]) -> Tensor:
-    """The mean products of a layer's hidden units, and a one as the last of them, over all tokens [H + 1, H + 1]."""
-    size = layer.ffn_out.in_features + 1
-    squares = layer.ffn_out.weight.new_zeros(size, size, dtype=torch.double)
-    count = 0
-
-    def add(_: nn.Module, given: tuple[Tensor, ...]) -> None:
-        nonlocal count
-        hidden = _with_ones(given[0])
-        squares.add_(hidden.T @ hidden)
-        count += len(hidden)
-
-    with layer.ffn_out.register_forward_pre_hook(add):
-        for _ in _in_chunks(encoder, sides):
-            pass
-    return squares / max(count, 1)
-
-
-def _units_to_keep(layer: Layer, width: int, squares: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The numbers of the hidden units to keep [W], and their outgoing weights [D, W] with the new bias [D]."""
-    squares.diagonal().add_(NARROW_RIDGE * squares.diagonal()[:-1].mean())
-    inverse = torch.linalg.inv(squares)
-    weights = _with_ones(layer.ffn_out.weight.double())  # [D, H + 1]
-    weights[:, -1] = layer.ffn_out.bias
-    gone = torch.zeros(len(squares), dtype=torch.bool, device=squares.device)
-    gone[-1] = True  # the bias always stays
-    for _ in range(layer.ffn_out.in_features - width):
-        costs = weights.square().sum(dim=0) / inverse.diagonal()
-        least = int(costs.masked_fill(gone, math.inf).argmin())
-        row = inverse[least] / inverse[least, least]
-        weights -= weights[:, least, None] * row
-        inverse -= inverse[:, least, None] * row
-        # Exactly zero, and never divided by again.
-        weights[:, least], inverse[:, least], inverse[least] = 0, 0, 0
-        inverse[least, least] = 1
-        gone[least] = True
-    kept = (~gone).nonzero()[:, 0]
-    dtype = layer.ffn_out.weight.dtype
-    return kept, weights[:, kept].to(dtype), weights[:, -1].to(dtype)
 
 
 def _in_chunks(encoder: Encoder, sides: Sequence[Tokens]) -> Iterator[tuple[slice, Tensor, Tokens, list[Tensor]]]:

@@ -261,7 +261,7 @@ def _train(
     shape["readouts"] = bool(grown.config.depths)
     recipe = Recipe(name=addition.language, languages=(addition.language,), corpus=corpus, stages=(stage,), **shape)
     run, teachers = addition.out / "training", Teachers(source=teacher)
-    trainer = Trainer(recipe, [addition.out / TEXT], run, threads=threads, teacher=teachers, start=grown.path)
+    trainer = Trainer(recipe, addition.out, run, threads=threads, teacher=teachers, start=grown.path)
     return load_checkpoint(trainer.train())
 
 

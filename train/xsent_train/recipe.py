@@ -116,10 +116,19 @@ class StageConfig(Settings):
         return self
 
 
-class CorpusConfig(Settings):
+class TextConfig(Settings):
+    """Where text of one kind comes from."""
+
+    files: Annotated[Names, Field(min_length=1)]  # relative to the data folder
+
+    def paths(self, data: Path) -> list[Path]:
+        """The files in a data folder."""
+        return [data / file for file in self.files]
+
+
+class CorpusConfig(TextConfig):
     """Where the pairs come from."""
 
-    files: Annotated[Names, Field(min_length=1)]  # of pairs, relative to the data folder
     validation_share: Share = 0.005  # of the English sentences, held out by hash
     validation_pairs: Annotated[int, Field(ge=2)] = 1000  # held-out pairs per language, drawn like training pairs
     temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling: 1 keeps sizes, 0 makes sources equal
@@ -127,16 +136,9 @@ class CorpusConfig(Settings):
     most: Mapping[str, PositiveInt] = {}  # limit of pairs per source and language; `others` for the rest
 
 
-class ScoredConfig(Settings):
-    """Where scored pairs come from, for the objective `similarity`."""
-
-    files: Annotated[Names, Field(min_length=1)]  # of scored pairs, relative to the data folder
-
-
-class PassagesConfig(Settings):
+class PassagesConfig(TextConfig):
     """Where queries with passages come from, for the objective `retrieve`."""
 
-    files: Annotated[Names, Field(min_length=1)]  # of queries with passages, relative to the data folder
     temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling, as in the corpus
     weights: Mapping[str, NonNegativeFloat] = {}  # factors by source; 0 skips a source
     kinds: Mapping[str, NonNegativeFloat] = {}  # factors by kind of query, within a source
@@ -194,7 +196,7 @@ class Recipe(Basics):
     """The settings of a whole training."""
 
     stages: Annotated[tuple[StageConfig, ...], Field(strict=False, min_length=1)]  # in order
-    scored: ScoredConfig | None = None
+    scored: TextConfig | None = None  # scored pairs, for the objective `similarity`
     passages: PassagesConfig | None = None
     readouts: bool = False  # whether each of layer_prefixes has its own linear map into the common space
     teachers: Mapping[str, TeacherConfig] = {}  # several teachers by name, each given by --teacher NAME=PATH

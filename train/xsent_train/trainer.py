@@ -1,8 +1,8 @@
 """Training: the stages of a recipe, one after another."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from torch import Tensor
 from xsent.errors import DataError
 from xsent_train.checkpoint import (
     AXES,
-    QUANTIZED,
     SPACES,
     TABLE,
     TEACHERS,
@@ -42,7 +41,7 @@ from xsent_train.devices import (
     on_first_rank,
     precision,
 )
-from xsent_train.fitting import fit_queries, fit_readouts, fit_space, narrow_feed_forward, project_languages
+from xsent_train.fitting import fit_queries, fit_readouts, fit_space, project_languages
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, StageConfig
@@ -59,7 +58,6 @@ WHITENED = 50_000  # input vectors of the teacher that the whitening is fitted o
 AXES_FROM = 30_000  # pairs that the axes of several teachers are fitted on
 SAMPLED = 40_000  # pairs that the matrix into the space of one of the teachers is fitted on
 PAIRS_PER_LANGUAGE = 500  # that the direction of language is estimated from
-NARROWED = 5_000  # pairs that narrow feed-forward blocks are fitted on
 READ_OUT = slice(None, None, 2)  # which of these pairs readouts are fitted on
 EXTRAS = (TEACHERS, SPACES)  # prefixes of matrices in a checkpoint that are not part of the network
 
@@ -70,21 +68,18 @@ class Trainer:
     def __init__(
         self,
         recipe: Recipe,
-        files: Sequence[Path],
+        data: Path,
         run: Path,
         *,
         threads: int,
         devices: int = 1,
-        scored: Sequence[Path] = (),
-        passages: Sequence[Path] = (),
         prepared: Path | None = None,
         teacher: Path | Mapping[str, Path] | Teachers | None = None,
         fast_teacher: Path | None = None,
         start: Path | None = None,
     ) -> None:
-        """Prepare the devices, and the data from files of pairs, for a training in the folder `run`.
+        """Prepare the devices, and the data from the recipe's files in a folder, for a training in the folder `run`.
 
-        Files of scored pairs, and of queries with passages, are for recipes that learn from them.
         The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Several
         teachers are given by their names in the recipe; they may also be open already. The training starts from the
         vocabulary and the weights of `start`, a checkpoint or a bundle. Raises DataError if any of these is unusable.
@@ -102,13 +97,15 @@ class Trainer:
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices)
         with self.fabric.rank_zero_first():
-            self.started_from = open_start(recipe, start, narrow=True) if start else None
+            self.started_from = open_start(recipe, start) if start else None
         self._start = identify(start)[1] if start else None
         self._own_teacher = start is not None and paths == {ONLY: start}  # vectors then stay in the start's space
         require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.started_from is not None)
         vocabulary = self.started_from.tokenizer if self.started_from else None
-        given: dict[str, Any] = {"scored": scored, "passages": passages, "prepared": prepared}
-        self.data = TrainingData(recipe, files, run, self.fabric, threads=threads, vocabulary=vocabulary, **given)
+        files, tables = recipe.corpus.paths(data), {"scored": recipe.scored, "passages": recipe.passages}
+        given: dict[str, Any] = {kind: table.paths(data) for kind, table in tables.items() if table}
+        given |= {"prepared": prepared, "vocabulary": vocabulary}
+        self.data = TrainingData(recipe, files, run, self.fabric, threads=threads, **given)
         self.validation = Validation(self.data.prepared.validation, self.data.prepared.tokenizer)
         if (joined := self.teachers.joined) is not None:
             with self.fabric.rank_zero_first():
@@ -205,7 +202,7 @@ class Trainer:
         if saved is not None:
             model.load_state_dict({n: weight for n, weight in saved.weights.items() if not n.startswith(EXTRAS)})
         else:
-            self._initialise(model, initial and self._narrow(initial, stage.max_tokens))
+            self._initialise(model, initial)
         teacher = self.teachers.of(stage) if stage.steps else None
         table = initial.weights[TABLE] if initial is not None else None
         passages, resumed = self.recipe.passages, saved is not None
@@ -228,24 +225,12 @@ class Trainer:
             stages = [(number, other.name) for number, other in enumerate(self.recipe.stages)]
             found = {name: self._last_checkpoint(number) for number, name in stages if name in stage.starts_from}
             if START in stage.starts_from and self.started_from is not None:
-                found[START] = self._narrow(self.started_from, stage.max_tokens)
+                found[START] = self.started_from
             ends = {name: end for name, end in found.items() if end is not None}
             initial = average_checkpoints(list(ends.values()), [stage.starts_from[name] for name in ends])
         if initial is not None and stage.keep_layers:
             initial = keep_layers(initial, stage.keep_layers)
         return initial
-
-    def _narrow(self, checkpoint: Checkpoint, max_tokens: int) -> Checkpoint:
-        """A checkpoint with feed-forward blocks of the recipe's width, if its own are wider."""
-        width = self.recipe.ffn_dim
-        if not checkpoint.config.num_layers or checkpoint.config.ffn_dim <= width:
-            return checkpoint
-        logger.info("narrowing feed-forward blocks from %d to %d", checkpoint.config.ffn_dim, width)
-        sides = [tokens.part(0, NARROWED) for tokens in self._read_out_sides(max_tokens)]
-        encoder = checkpoint.load_encoder().to(self.fabric.device)
-        narrow = checkpoint.with_encoder(narrow_feed_forward(encoder, width, sides).cpu())
-        others = {name: weight for name, weight in checkpoint.weights.items() if not name.startswith(QUANTIZED)}
-        return replace(narrow, weights={**others, **narrow.weights})
 
     def _initialise(self, model: TrainingModel, initial: Checkpoint | None) -> None:
         """Give a new model the teacher's layers, then the weights of the checkpoint that it starts from.
@@ -267,9 +252,11 @@ class Trainer:
             counts = piece_counts(self.data.store, encoder.config.vocab_size)
             with torch.no_grad():
                 encoder.table.weight.copy_(english_rows(bert, self.data.processor, counts))
+        encoder.to(self.fabric.device).eval()
         self._fit_queries(encoder, model.stage)
         self._fit_readouts(encoder, initial, model.stage.max_tokens)
         self._project_languages(encoder, model.stage)
+        encoder.train()
 
     def _fit_queries(self, encoder: Encoder, stage: StageConfig) -> None:
         """Fit the queries of the depths in the stage's `attention`; other weights do not change."""
@@ -277,9 +264,7 @@ class Trainer:
             return
         logger.info("fitting queries of %s layers", ", ".join(stage.attention))
         wanted = {int(depth): (weights.half, weights.first) for depth, weights in stage.attention.items()}
-        encoder.to(self.fabric.device).eval()
         fit_queries(encoder, wanted, self._read_out_sides(stage.max_tokens))
-        encoder.train()
 
     def _read_out_sides(self, max_tokens: int) -> list[Tokens]:
         numbers = self.data.sample(SAMPLED)[READ_OUT]
@@ -303,9 +288,7 @@ class Trainer:
             return
         logger.info("fitting readouts of %s layers", ", ".join(map(str, depths)))
         targets = torch.from_numpy(joined.targets(self._sampled[READ_OUT]))
-        encoder.to(self.fabric.device).eval()
         fit_readouts(encoder, depths, self._read_out_sides(max_tokens), targets)
-        encoder.train()
 
     def _project_languages(self, encoder: Encoder, stage: StageConfig) -> None:
         """Project the direction of language out of the readouts, if the stage asks for it."""
@@ -315,9 +298,7 @@ class Trainer:
         language = torch.from_numpy(self.data.store.languages[numbers].astype(np.int64))
         logger.info("projecting out the direction of language, estimated from %d pairs", len(numbers))
         sides = [self.data.store.tokens(numbers, side, stage.max_tokens) for side in (0, 1)]
-        encoder.to(self.fabric.device).eval()
         project_languages(encoder, stage.language_directions, sides, self.fabric.to_device(language))
-        encoder.train()
 
     @cached_property
     def _sampled(self) -> list[Pair]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from xsent.backends.threads import available_cpus
 from xsent.errors import DataError
@@ -30,16 +30,17 @@ from xsent_train.data.corpus import (
     Corpus,
     OwnText,
     Pair,
+    Passages,
+    ScoredPair,
+    ScoredPairs,
     recognise_text,
     write_pairs,
 )
-from xsent_train.data.passages import Passages
 from xsent_train.data.preparation import TrainingPairs
-from xsent_train.data.scored import ScoredPairs
 from xsent_train.derive import model_path, open_checkpoint
 from xsent_train.devices import return_freed_memory, return_large_tensors
 from xsent_train.objectives import Objectives
-from xsent_train.recipe import LAYER_SHAPE, START, CorpusConfig, PassagesConfig, Recipe, ScoredConfig, StageConfig
+from xsent_train.recipe import LAYER_SHAPE, START, CorpusConfig, PassagesConfig, Recipe, StageConfig, TextConfig
 from xsent_train.trainer import Trainer
 
 logger = logging.getLogger(__name__)
@@ -139,9 +140,7 @@ def tune(
         raise DataError(f"{out}: is not empty and not a run of tune; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     _write(own, text, keep, recipe.corpus.validation_share, folder)
-    given: dict[str, Any] = {kind: [folder / OTHER] for kind in ("scored", "passages") if getattr(recipe, kind)}
-    threads = threads or available_cpus()
-    trainer = Trainer(recipe, [folder / TEXT], out, threads=threads, teacher=model, start=model, **given)
+    trainer = Trainer(recipe, folder, out, threads=threads or available_cpus(), teacher=model, start=model)
     assert trainer.started_from is not None
     held_out = list(_tests(trainer.started_from, trainer.data.prepared.validation, own.kind, folder / HELD_OUT))
     before = _scores(trainer.started_from, held_out, tests)
@@ -205,7 +204,7 @@ def _recipe(start: Checkpoint, own: OwnText, kept: OwnText | None, lines_seen: i
         licence=start.licence,
         attribution=tuple(dict.fromkeys(sources)),
         stages=(stage,) if small else (stage, mean),  # the mean needs both models in memory
-        scored=ScoredConfig(files=(OTHER,)) if own.kind == SCORED else None,
+        scored=TextConfig(files=(OTHER,)) if own.kind == SCORED else None,
         passages=PassagesConfig(files=(OTHER,)) if own.kind == PASSAGES else None,
         readouts=bool(start.config.depths),
         space=start.about.get("space"),
@@ -239,7 +238,7 @@ def _tests(start: Checkpoint, validation: Path, kind: str, other: Path) -> Itera
             if name == KEPT or kind not in READERS:
                 found[name, pair.language][pair.translation, pair.english] = 0.0
     for line in READERS[kind]([other]) if kind in READERS else ():
-        found[OWN, line.language][line.texts] = line.score or 0.0
+        found[OWN, line.language][line.texts] = line.score if isinstance(line, ScoredPair) else 0.0
     for (name, language), lines in sorted(found.items(), reverse=True):
         pairs = list(lines)[:MEASURED]
         if name == OWN and kind == SCORED:

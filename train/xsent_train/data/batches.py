@@ -21,12 +21,12 @@ from torch.utils.data import DataLoader
 from xsent.files.atomic import atomic_file
 from xsent.progress import Progress
 from xsent_train.data.augmentation import Spellings, Swaps
-from xsent_train.data.corpus import Pair, without_translation
+from xsent_train.data.corpus import Pair, Passages, ScoredPairs, without_translation
 from xsent_train.data.masking import MaskedPairs, hide
-from xsent_train.data.passages import Asked, PassageBatches, Passages, queries
+from xsent_train.data.passages import Asked, PassageBatches, queries
 from xsent_train.data.preparation import prepare, prepare_other
 from xsent_train.data.sampling import cell_shares, evenly, reweigh, shuffled, window_rows
-from xsent_train.data.scored import ScoredBatch, ScoredBatches, ScoredPairs, sentences
+from xsent_train.data.scored import ScoredBatch, ScoredBatches, sentences
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
 from xsent_train.data.versions import Versions
 from xsent_train.data.vocabulary import maskable_pieces

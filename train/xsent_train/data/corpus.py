@@ -1,19 +1,26 @@
-"""Text to train on, read as a stream: pairs, and the reader for lines of any kind of text.
+"""Text to train on, read as a stream: pairs, scored pairs, and queries with passages.
 
 One pair per line, UTF-8, tab-separated, no header: source, language, English, translation. A line without translation
 is text to learn from a teacher: source and English, or source, language and a sentence in it. Plain, `.gz` or `.xz`.
-Other kinds of text are scored pairs (`scored.py`) and queries with passages (`passages.py`).
+
+A scored pair is two sentences, and how similar they are according to people: source, language, number, sentence,
+sentence, score. Lines with the same source and number are the same pair in several languages. The score can have any
+scale; more is more similar.
+
+A query with the passage that answers it: source, group, kind, language, query, passage. Lines with the same source and
+group have the same content in several languages, so a query in one language has an answer in each of them.
 """
 
 import hashlib
 import logging
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file
@@ -34,43 +41,6 @@ LAYOUTS = {  # the columns of each kind of text
     PASSAGES: "source, group, kind, language, question, passage",
 }
 FEWEST = 64  # lines of a language to learn from and to measure on
-
-
-class Line(Protocol):
-    """What all kinds of text have in common: two texts in a language."""
-
-    @property
-    def source(self) -> str:
-        """The source of the text."""
-        ...
-
-    @property
-    def language(self) -> str:
-        """Its language."""
-        ...
-
-    @property
-    def texts(self) -> tuple[str, str]:
-        """The two texts that a store keeps; the second is empty if there is only one."""
-        ...
-
-    @property
-    def cell(self) -> tuple[str, str]:
-        """Source and language, by which it is sampled."""
-        ...
-
-    @property
-    def digest(self) -> int:
-        """A hash of what is the same in every language."""
-        ...
-
-    @property
-    def score(self) -> float | None:
-        """How similar the two texts are according to people, if known."""
-        ...
-
-
-L = TypeVar("L", bound=Line)
 
 
 class Pair(NamedTuple):
@@ -102,10 +72,61 @@ class Pair(NamedTuple):
         """Both sides."""
         return self.english, self.translation
 
+
+class ScoredPair(NamedTuple):
+    """Two sentences in a language, and how similar they are according to people."""
+
+    source: str
+    language: str
+    number: str  # the same in every language
+    first: str
+    second: str
+    score: float
+
     @property
-    def score(self) -> None:
-        """Pairs have none."""
-        return None
+    def cell(self) -> tuple[str, str]:
+        """Source and language, by which pairs are sampled."""
+        return self.source, self.language
+
+    @property
+    def digest(self) -> int:
+        """The hash of source and number, the same in every language."""
+        return digest(f"{self.source}\t{self.number}")
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both sentences."""
+        return self.first, self.second
+
+
+class Passage(NamedTuple):
+    """A query and the passage that answers it."""
+
+    source: str
+    group: str  # the same in every language
+    kind: str
+    language: str
+    query: str
+    passage: str
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """Source, and language with kind, by which queries are sampled."""
+        return self.source, f"{self.language} {self.kind}"
+
+    @property
+    def digest(self) -> int:
+        """The hash of source and group, the same in every language."""
+        return digest(f"{self.source}\t{self.group}")
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Query and passage."""
+        return self.query, self.passage
+
+
+Line = Pair | ScoredPair | Passage
+L = TypeVar("L", bound=Line)
 
 
 def digest(sentence: str) -> int:
@@ -119,45 +140,98 @@ def without_translation(language: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Corpus:
-    """Files of pairs, filtered by language."""
+class TextFiles(Generic[L]):
+    """Files of one kind of text, filtered by language."""
 
-    files: Sequence[Path]  # the files, read in this order
-    languages: frozenset[str] = frozenset()  # languages to keep besides English; empty keeps all
+    files: Sequence[Path]  # read in this order
+    languages: frozenset[str] = frozenset()  # to keep besides English; empty keeps all
 
-    def __iter__(self) -> Iterator[Pair]:
-        """Read all pairs; bad lines are skipped and counted. Raises DataError if a file is damaged or has no pair."""
-        return read(self.files, self.languages, parse_line, "pair", "source, language, English, translation")
+    kind: ClassVar[str]  # of LAYOUTS
+    what: ClassVar[str]  # a line is, in messages
+
+    @staticmethod
+    def parse(line: bytes) -> L | str:
+        """Parse a line, or return the reason why it is invalid."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[L]:
+        """Read all lines; bad ones are skipped and counted, and the first ones reported.
+
+        Raises DataError if a file is damaged or no line of it is kept.
+        """
+        skipped = Counter[str]()
+        for path in self.files:
+            kept, others = 0, Counter[str]()
+            for number, line in enumerate(raw_lines(path), 1):
+                parsed = self.parse(line)
+                if isinstance(parsed, str):
+                    skipped[parsed] += 1
+                    if skipped.total() <= REPORTED_LINES:
+                        logger.warning("%s:%d: skipped, %s", path, number, parsed)
+                elif not self.languages or parsed.language == ENGLISH or parsed.language in self.languages:
+                    kept += 1
+                    yield parsed
+                else:
+                    others[parsed.language[:20]] += 1
+            if not kept:
+                wanted = f" in {', '.join(sorted(self.languages))}" if self.languages else ""
+                there = f"; it has {tally(others)}" if others else ""
+                raise DataError(f"{path}: no usable {self.what}{wanted}{there}; expected {LAYOUTS[self.kind]}")
+        if skipped:
+            logger.warning("skipped bad lines: %s", ", ".join(f"{n} {why}" for why, n in skipped.items()))
 
 
-def read(
-    files: Iterable[Path], languages: frozenset[str], parse: Callable[[bytes], L | str], what: str, layout: str
-) -> Iterator[L]:
-    """Read the lines of files; `parse` returns a parsed line, or the reason to skip it.
+class Corpus(TextFiles[Pair]):
+    """Files of pairs."""
 
-    Bad lines are counted, and the first ones reported. Lines in English and in `languages` are kept; empty `languages`
-    keep all. Raises DataError, which names `what` a line is and its `layout`, if a file is damaged or no line is kept.
-    """
-    skipped = Counter[str]()
-    for path in files:
-        kept, others = 0, Counter[str]()
-        for number, line in enumerate(raw_lines(path), 1):
-            parsed = parse(line)
-            if isinstance(parsed, str):
-                skipped[parsed] += 1
-                if skipped.total() <= REPORTED_LINES:
-                    logger.warning("%s:%d: skipped, %s", path, number, parsed)
-            elif not languages or parsed.language == ENGLISH or parsed.language in languages:
-                kept += 1
-                yield parsed
-            else:
-                others[parsed.language[:20]] += 1
-        if not kept:
-            wanted = f" in {', '.join(sorted(languages))}" if languages else ""
-            there = f"; it has {tally(others)}" if others else ""
-            raise DataError(f"{path}: no usable {what}{wanted}{there}; expected {layout}")
-    if skipped:
-        logger.warning("skipped bad lines: %s", ", ".join(f"{n} {why}" for why, n in skipped.items()))
+    kind, what = PAIRS, "pair"
+
+    @staticmethod
+    def parse(line: bytes) -> Pair | str:
+        """Parse a line into a pair, or return the reason why it is invalid."""
+        fields = split_line(line, 4, 3, 2)
+        if isinstance(fields, str):
+            return fields
+        if len(fields) == 2:
+            fields.insert(1, ENGLISH)
+        return Pair(fields[0], fields[1], fields[2], "".join(fields[3:]))
+
+
+class ScoredPairs(TextFiles[ScoredPair]):
+    """Files of scored pairs."""
+
+    kind, what = SCORED, "scored pair"
+
+    @staticmethod
+    def parse(line: bytes) -> ScoredPair | str:
+        """Parse a line into a scored pair, or return the reason why it is invalid."""
+        fields = split_line(line, 6)
+        if isinstance(fields, str):
+            return fields
+        try:
+            score = float(fields[5])
+        except ValueError:
+            return f"the score {fields[5][:20]!r} is not a number"
+        if not math.isfinite(score):
+            return f"the score {fields[5][:20]!r} is not finite"
+        source, language, number, first, second = fields[:5]
+        return ScoredPair(source, language, number, first, second, score)
+
+
+class Passages(TextFiles[Passage]):
+    """Files of queries with passages."""
+
+    kind, what = PASSAGES, "query with a passage"
+
+    @staticmethod
+    def parse(line: bytes) -> Passage | str:
+        """Parse a line into a query with its passage, or return the reason why it is invalid."""
+        fields = split_line(line, 6)
+        if isinstance(fields, str):
+            return fields
+        if " " in fields[3]:
+            return f"{fields[3][:20]!r} is not a language code"
+        return Passage(*fields)
 
 
 def tally(counts: Counter[str]) -> str:
@@ -170,16 +244,6 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk
-
-
-def parse_line(line: bytes) -> Pair | str:
-    """Parse a line of a corpus into a pair, or return the reason why it is invalid."""
-    fields = split_line(line, 4, 3, 2)
-    if isinstance(fields, str):
-        return fields
-    if len(fields) == 2:
-        fields.insert(1, ENGLISH)
-    return Pair(fields[0], fields[1], fields[2], "".join(fields[3:]))
 
 
 def split_line(line: bytes, *counts: int) -> list[str] | str:

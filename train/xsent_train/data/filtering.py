@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from xsent.errors import require_extra
-from xsent_train.data.corpus import ENGLISH, Pair, digest, parse_line
+from xsent_train.data.corpus import ENGLISH, Corpus, Pair, digest
 
 OTHER_LANGUAGE = "other language"  # than the requested ones
 NO_CODE = "no language code in the second field"  # most likely the columns are in another order
@@ -69,7 +69,7 @@ class PairFilter:
 
     def judge(self, line: bytes) -> Verdict:
         """The verdict on the next line of the corpus."""
-        pair = parse_line(line)
+        pair = Corpus.parse(line)
         if isinstance(pair, str):
             return Verdict("", pair)
         if not _CODE.fullmatch(pair.language):

@@ -1,7 +1,4 @@
-"""Queries with the passages that answer them.
-
-One query per line, UTF-8, tab-separated, no header: source, group, kind, language, query, passage. Lines with the same
-source and group have the same content in several languages, so a query in one language has an answer in each of them.
+"""The queries of each step, with the passages that answer them.
 
 A step has blocks of queries from one source, in one or two languages. Among the answers, both languages are equally
 frequent, whichever one a query is in. So the language does not give the answer away, and what the answer has to be
@@ -11,7 +8,6 @@ distinguished from are the other passages of the block, including some neighbour
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent_train.data.corpus import Pair, digest, read, split_line
+from xsent_train.data.corpus import Pair, Passage
 from xsent_train.data.sampling import reweigh
 from xsent_train.data.store import Store
 from xsent_train.data.versions import Rows, Versions
@@ -30,64 +26,10 @@ from xsent_train.recipe import PassagesConfig
 from xsent_train.teacher.cache import TeacherVectors
 from xsent_train.tokens import Tokens
 
-LAYOUT = "source, group, kind, language, query, passage"
 SEARCHED = 1000  # passages of a pool to search for neighbours
 EQUAL = 0.95  # two passages may have the same content if the cosine of their mean rows is above this
 DIM = 128  # the first numbers of these means
 CHUNK = 16_384  # passages whose rows are averaged at a time
-
-
-class Passage(NamedTuple):
-    """A query and the passage that answers it."""
-
-    source: str
-    group: str  # the same in every language
-    kind: str
-    language: str
-    query: str
-    passage: str
-
-    @property
-    def texts(self) -> tuple[str, str]:
-        """Query and passage."""
-        return self.query, self.passage
-
-    @property
-    def cell(self) -> tuple[str, str]:
-        """Source, and language with kind."""
-        return self.source, f"{self.language} {self.kind}"
-
-    @property
-    def digest(self) -> int:
-        """The hash of source and group."""
-        return digest(f"{self.source}\t{self.group}")
-
-    @property
-    def score(self) -> None:
-        """Passages have none."""
-        return None
-
-
-@dataclass(frozen=True)
-class Passages:
-    """Files of queries with passages, by language."""
-
-    files: Sequence[Path]
-    languages: frozenset[str] = frozenset()  # to keep besides English; empty keeps all
-
-    def __iter__(self) -> Iterator[Passage]:
-        """Read all queries, as `corpus.read` does."""
-        return read(self.files, self.languages, parse_passage, "query with a passage", LAYOUT)
-
-
-def parse_passage(line: bytes) -> Passage | str:
-    """Parse a line into a query with its passage, or return the reason why it is invalid."""
-    fields = split_line(line, 6)
-    if isinstance(fields, str):
-        return fields
-    if " " in fields[3]:
-        return f"{fields[3][:20]!r} is not a language code"
-    return Passage(*fields)
 
 
 def queries(passages: Iterator[Passage]) -> Iterator[Pair]:

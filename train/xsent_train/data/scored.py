@@ -1,82 +1,20 @@
-"""Scored pairs: two sentences, and how similar they are according to people.
+"""The scored pairs of each step, which may be in two languages: a sentence in one, the other in another."""
 
-One pair per line, UTF-8, tab-separated, no header: source, language, number, sentence, sentence, score. Lines with the
-same source and number are the same pair in several languages. The score can have any scale; more is more similar.
-"""
-
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from xsent_train.data.corpus import ENGLISH, Pair, digest, read, split_line
+from xsent_train.data.corpus import ENGLISH, Pair, ScoredPair
 from xsent_train.data.sampling import draw
 from xsent_train.data.store import Store
 from xsent_train.data.versions import Rows, Versions
 from xsent_train.objectives import Similarity
 from xsent_train.teacher.cache import TeacherVectors
 from xsent_train.tokens import Tokens
-
-
-class ScoredPair(NamedTuple):
-    """Two sentences in a language, and how similar they are according to people."""
-
-    source: str
-    language: str
-    number: str  # the same in every language
-    first: str
-    second: str
-    score: float
-
-    @property
-    def texts(self) -> tuple[str, str]:
-        """Both sentences."""
-        return self.first, self.second
-
-    @property
-    def cell(self) -> tuple[str, str]:
-        """Source and language."""
-        return self.source, self.language
-
-    @property
-    def digest(self) -> int:
-        """The hash of source and number."""
-        return digest(f"{self.source}\t{self.number}")
-
-
-@dataclass(frozen=True)
-class ScoredPairs:
-    """Files of scored pairs, by language."""
-
-    files: Sequence[Path]
-    languages: frozenset[str] = frozenset()  # to keep besides English; empty keeps all
-
-    def __iter__(self) -> Iterator[ScoredPair]:
-        """Read all pairs, as `corpus.read` does."""
-        return read(self.files, self.languages, parse_scored, "scored pair", LAYOUT)
-
-
-LAYOUT = "source, language, number, sentence, sentence, score"
-
-
-def parse_scored(line: bytes) -> ScoredPair | str:
-    """Parse a line into a scored pair, or return the reason why it is invalid."""
-    fields = split_line(line, 6)
-    if isinstance(fields, str):
-        return fields
-    try:
-        score = float(fields[5])
-    except ValueError:
-        return f"the score {fields[5][:20]!r} is not a number"
-    if not math.isfinite(score):
-        return f"the score {fields[5][:20]!r} is not finite"
-    source, language, number, first, second = fields[:5]
-    return ScoredPair(source, language, number, first, second, score)
 
 
 def sentences(pairs: Sequence[ScoredPair]) -> Iterator[Pair]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_folder, read_json, remove_folder, to_json
 from xsent.similarity import release_pages
-from xsent_train.data.corpus import L, chunks
+from xsent_train.data.corpus import L, ScoredPair, chunks
 from xsent_train.data.sampling import Cell
 from xsent_train.tokens import Tokens, open_tokenizer
 
@@ -172,7 +172,7 @@ def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, ma
                 ends.write((end + np.cumsum(lengths)).astype(np.uint64).tobytes())
                 end += int(lengths.sum())
                 group.write(np.array([pair.digest & 0xFFFFFFFF for pair in kept], np.uint32).tobytes())
-                if scores := [pair.score for pair in kept if pair.score is not None]:
+                if scores := [pair.score for pair in kept if isinstance(pair, ScoredPair)]:
                     score = score or files.enter_context(open(folder / "score.f32", "wb"))
                     score.write(np.array(scores, np.float32).tobytes())
                 sizes.update(pair.cell for pair in kept)
