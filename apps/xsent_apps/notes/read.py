@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xsent import DataError
 from xsent.clean import ANSI
@@ -85,10 +85,13 @@ def read_passages(path: Path, remarks: Remarks | None = None) -> list[Passage]:
         if is_packed:
             content = read_unpacked(gzip.open(BytesIO(content)), "text")
         guessed = ""
-        if suffix not in _NO_TEXT and not is_mail(content):
+        if suffix in _NO_TEXT:
+            source = READERS[suffix](content)
+        elif is_mail(content):  # as browsers save pages with their pictures
+            source = read_mail(content)
+        else:
             text, guessed = decoded(content, declared_encoding(content) if suffix in _PAGES else "")
-            content = text.encode(errors="replace")
-        source = READERS[suffix](content)
+            source = READERS[suffix](_tidied(text))
         stem = _NOTION.sub("", path.stem.removesuffix(suffix) if is_packed else path.stem)
         found = list(passages(without_data(source.lines), [stem, *source.about]))
         if remarks is not None:
@@ -110,36 +113,25 @@ def kind_of(path: Path) -> str:
     return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
 
 
-def _decoded(content: bytes) -> str:
-    """A text in UTF-8, which `read_passages` makes of all encodings, with uniform line ends."""
-    text = re.sub("\r\n?", "\n", content.decode("utf-8-sig"))
+def _tidied(text: str) -> str:
+    """A text with uniform line ends, and without what only terminals obey."""
+    text = re.sub("\r\n?", "\n", text.removeprefix("\ufeff"))
     return _TYPED_TWICE.sub("", ANSI.sub("", text)) if "\b" in text or "\x1b" in text else text
 
 
-def _read_text(content: bytes) -> Source:
-    """An email, subtitles, or lines with their numbers; front matter is the context of the file."""
-    if is_mail(content):
-        return read_mail(content)
-    if _CUES.match(text := _decoded(content)):
-        return _read_subtitles(content)
+def _read_text(text: str) -> Source:
+    """Subtitles, or lines with their numbers; front matter is the context of the file."""
+    if _CUES.match(text):
+        return _read_subtitles(text)
     about, text, first = split_front_matter(text)
     return Source(enumerate(without_furigana(text).split("\n"), first), about)
 
 
-def _read_markdown(content: bytes) -> Source:
-    return read_mail(content) if is_mail(content) else read_markdown(_decoded(content))
-
-
-def _read_page(content: bytes) -> Source:
-    """A page, or an email around one, as browsers save pages with their pictures."""
-    return read_mail(content) if is_mail(content) else read_page(_decoded(content))
-
-
-def _read_subtitles(content: bytes) -> Source:
+def _read_subtitles(text: str) -> Source:
     lines = list[tuple[int, str]]()
     title = list[tuple[int, str]]()
     spoken = False  # after the time of a subtitle, up to an empty line
-    hyphens = Hyphens(text := _decoded(content))
+    hyphens = Hyphens(text)
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if _CUE.match(line):
             spoken = True
@@ -347,12 +339,12 @@ def _is_vanished(element: "Element") -> bool:
     return element.tag == _RUN and element.find(_HIDDEN) is not None
 
 
-READERS: dict[str, Callable[[bytes], Source]] = {
+READERS: dict[str, Callable[[Any], Source]] = {  # of a text, or of bytes for those in `_NO_TEXT`
     **dict.fromkeys((".txt", ".text"), _read_text),
-    **dict.fromkeys((".md", ".markdown"), _read_markdown),
-    ".rst": lambda content: read_rst(_decoded(content)),
-    ".org": lambda content: read_org(_decoded(content)),
-    **dict.fromkeys(_PAGES, _read_page),
+    **dict.fromkeys((".md", ".markdown"), read_markdown),
+    ".rst": read_rst,
+    ".org": read_org,
+    **dict.fromkeys(_PAGES, read_page),
     ".pdf": _read_pdf,
     ".docx": _read_docx,
     ".odt": _read_odt,
