@@ -12,9 +12,10 @@ HALVES = (  # in the nine languages
     "half halves halb halbe halben halber halbes hälfte demi demie moitié media medio mitad mezza mezzo mezz metà meia"
     " meio metade halve helft половина половину половины половиной"
 )
-_FRACTIONS = (
-    re.compile("([0-9]{0,3}) ?([1-9])⁄([2-9])(?![0-9])"),  # ½ in the form NFKC
-    re.compile("(?<![0-9.,/-])(?:([0-9]{1,3}) )?([1-9])/([2-9])(?![0-9/]|[.,-][0-9])"),
+# A whole number, or none, over and under the line: 2½, which is 21⁄2 in the form NFKC, or 2 1/2.
+FRACTION = re.compile(
+    "([0-9]{0,9}) ?([1-9])⁄([2-9])(?![0-9])"
+    f"|(?<![0-9.,/])(?<![0-9{LETTERS}]-)(?:([0-9]{{1,3}}) )?([1-9])/([2-9])(?![0-9/]|[.,-][0-9])"
 )
 _NO_HALF = "".join(f"(?<!{word} )" for word in ("social", "mass", "new", "la", "las", "los", "il", "nel", "по"))
 _INITIALS = "".join({word[0] for word in HALVES.split()})  # looked for first, because few places have one
@@ -32,14 +33,9 @@ _DECIMAL = re.compile("(?<![0-9.,])([0-9]{1,3})[.,]([0-9]?[1-9])(?![0-9⁄]|[.,]
 
 def find_fractions(text: str) -> list[Number]:
     """The fractions and codes of a text, in their order; the text is in lower case and in the form NFKC."""
-    found = [
-        Number("fraction", *match.span(), ((_fraction(*match.groups("")),),))
-        for pattern in _FRACTIONS
-        for match in pattern.finditer(text)
-    ]
-    found += [
-        Number("fraction", *match.span(), ((match[0], _fraction("", "1", "2")),)) for match in _HALF_WORD.finditer(text)
-    ]
+    half = value("0", "5")
+    found = [Number("fraction", *match.span(), ((fraction_value(match),),)) for match in FRACTION.finditer(text)]
+    found += [Number("fraction", *match.span(), ((match[0], half),)) for match in _HALF_WORD.finditer(text)]
     found += [
         Number("code", *match.span(), tuple((group, value(*match.groups())) for group in match.groups()))
         for match in _DECIMAL.finditer(text)
@@ -52,5 +48,7 @@ def find_fractions(text: str) -> list[Number]:
     return sorted(found, key=lambda number: number.start)
 
 
-def _fraction(whole: str, over: str, under: str) -> str:
+def fraction_value(fraction: re.Match[str]) -> str:
+    """The normal form of a `FRACTION`."""
+    whole, over, under = fraction.groups()[:3] if fraction[3] else fraction.groups()[3:]
     return value(*f"{int(whole or 0) + int(over) / int(under):.3f}".split("."))

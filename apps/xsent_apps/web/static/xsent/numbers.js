@@ -123,8 +123,8 @@ export function findNumbers(text) {
 export function findFractions(text) {
   const found = [];
   const add = (match, words) => found.push({ start: match.index, end: match.index + match[0].length, words });
-  for (const pattern of FRACTIONS) for (const match of text.matchAll(pattern)) add(match, [[fraction(match[1], match[2], match[3])]]);
-  for (const match of text.matchAll(HALF_WORD)) add(match, [[match[0], fraction("", "1", "2")]]);
+  for (const match of text.matchAll(FRACTION)) add(match, [[fraction(...match.slice(match[3] ? 1 : 4))]]);
+  for (const match of text.matchAll(HALF_WORD)) add(match, [[match[0], value("0", "5")]]);
   for (const match of text.matchAll(SHORT_DECIMAL)) add(match, [1, 2].map((group) => [match[group], value(match[1], match[2])]));
   for (const match of text.matchAll(CODE)) {
     const groups = match[0].split("-");
@@ -221,7 +221,11 @@ const japanese = (written) => [[integer(written)]];
 const iban = (written) => [[written.replace(/[ -]/g, "")]];
 const amount = (whole, fraction) => [[value(whole.replaceAll(",", ""), fraction)]];
 
-const FRACTIONS = [/([0-9]{0,3}) ?([1-9])⁄([2-9])(?![0-9])/g, /(?<![0-9.,/-])(?:([0-9]{1,3}) )?([1-9])\/([2-9])(?![0-9/]|[.,-][0-9])/g];
+const FRACTION = new RegExp(
+  "([0-9]{0,9}) ?([1-9])⁄([2-9])(?![0-9])" +
+    `|(?<![0-9.,/])(?<![0-9${LETTERS}]-)(?:([0-9]{1,3}) )?([1-9])/([2-9])(?![0-9/]|[.,-][0-9])`,
+  "g",
+);
 const HALVES =
   "half halves halb halbe halben halber halbes hälfte demi demie moitié media medio mitad mezza mezzo mezz metà meia" +
   " meio metade halve helft половина половину половины половиной";
