@@ -99,7 +99,7 @@ def decoded(content: bytes, declared: str = "") -> Decoded:
         text = content.decode(codec, "replace")
         if codec != "cp1252" and text.count("\ufffd") <= _MOST_REPLACED * len(text):
             return Decoded(text)
-    raise DataError(f"{_not_utf8(content)}, and its encoding cannot be told; convert it to UTF-8")
+    raise DataError(f"{not_utf8(content)}, and its encoding cannot be told; convert it to UTF-8")
 
 
 def declared_encoding(page: bytes) -> str:
@@ -212,7 +212,8 @@ def _strict(content: bytes, codec: str) -> str | None:
         return None
 
 
-def _not_utf8(content: bytes) -> str:
+def not_utf8(content: bytes) -> str:
+    """Which byte of a text is not UTF-8."""
     try:
         content.decode()
     except UnicodeDecodeError as error:
