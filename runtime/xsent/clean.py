@@ -82,8 +82,7 @@ def clean_text(text: str) -> str:
     from xsent.marks import without_marks
     from xsent.mojibake import mend
 
-    cleaned = _rejoined(_without_comments(_repaired(text)))
-    cleaned = without_marks(_TAG.sub("", _BLOCK_TAG.sub(" ", cleaned)))
+    cleaned = without_marks(without_markup(_rejoined(_repaired(text))))
     for pattern, replacement in (
         (_ADDRESS, ""),
         (_MARKS, ""),
@@ -91,10 +90,9 @@ def clean_text(text: str) -> str:
         (_LETTERS, r"\1"),
         (_PUNCTUATION, r"\1"),
         (_EMOJI, ""),
-        (NO_CHARACTER, "\ufffd"),
     ):
         cleaned = pattern.sub(replacement, cleaned)
-    cleaned = remove_format(mend(html.unescape(cleaned))).translate(_QUOTES)
+    cleaned = remove_format(mend(cleaned)).translate(_QUOTES)
     start = 0
     while head := _HEAD.match(cleaned, start):
         start = head.end()
