@@ -4,7 +4,7 @@ import gzip
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -54,6 +54,7 @@ _ROWS = (f"{_W}tr", f"{_TABLE}table-row")
 _CELLS = (f"{_W}tc", f"{_TABLE}table-cell")
 _HEADING = f"{_TEXT}h"
 _ITEM = f"{_TEXT}list-item"
+_NUMBERED = f"{_W}pPr/{_W}numPr"  # in an item of a list
 _WORDS = f"{_W}t"
 _HYPHEN = f"{_W}noBreakHyphen"
 _NOTES = {f"{_W}footnoteReference": "word/footnotes.xml", f"{_W}endnoteReference": "word/endnotes.xml"}
@@ -206,13 +207,13 @@ def _read_docx(content: bytes) -> Source:
         notes = {note.get(f"{_W}id"): note for note in _optional_part(content, name)}
         for reference in body.iter(tag):
             reference.extend(notes.pop(reference.get(f"{_W}id"), ()))
-    return Source(list(enumerate(_docx_lines(body, _docx_levels(styles)), 1)), [])
+    return Source(list(enumerate(_lines(body, _docx_levels(styles)), 1)), [])
 
 
 def _read_odt(content: bytes) -> Source:
     """An OpenDocument text."""
     body = _part(content, "content.xml").find(f"{_OFFICE}body")
-    return Source(list(enumerate(_odt_lines(body), 1)) if body is not None else [], [])
+    return Source(list(enumerate(_lines(body, {}), 1)) if body is not None else [], [])
 
 
 def _optional_part(document: bytes, name: str) -> "Iterable[Element]":
@@ -246,29 +247,24 @@ def _docx_levels(styles: "Iterable[Element]") -> dict[str, int]:
     return levels
 
 
-def _docx_lines(body: "Element", levels: dict[str, int]) -> Iterator[str]:
-    for element in _outermost(body, _PARAGRAPHS + _TABLES):
-        if element.tag in _TABLES:
-            yield from _table(element)
-        else:
-            style = element.find(f"{_W}pPr/{_W}pStyle")
-            level = levels.get("" if style is None else style.get(f"{_W}val", ""), 0)
-            if level == _CONTENTS:
-                continue
-            yield from _block(_text(element), level, element.find(f"{_W}pPr/{_W}numPr") is not None)
-
-
-def _odt_lines(parent: "Element", is_item: bool = False) -> Iterator[str]:
+def _lines(parent: "Element", styles: Mapping[str, int], is_item: bool = False) -> Iterator[str]:
+    """The blocks of a document in Markdown, with the levels of its heading styles."""
     blocks = (*_PARAGRAPHS, *_TABLES, _HEADING)
     for element in _outermost(parent, blocks if is_item else (*blocks, _ITEM)):
         if element.tag in _TABLES:
             yield from _table(element)
         elif element.tag == _ITEM:
-            yield from _odt_lines(element, is_item=True)
-        elif element.tag == _HEADING:
-            yield from _block(_text(element), min(int(element.get(f"{_TEXT}outline-level", "1")), 6), False)
-        else:
-            yield from _block(_text(element), 0, is_item)
+            yield from _lines(element, styles, is_item=True)
+        elif (level := _level(element, styles)) != _CONTENTS:
+            yield from _block(_text(element), level, is_item or element.find(_NUMBERED) is not None)
+
+
+def _level(element: "Element", styles: Mapping[str, int]) -> int:
+    """The level of a heading, and 0 for other paragraphs."""
+    if element.tag == _HEADING:
+        return min(int(element.get(f"{_TEXT}outline-level", "1")), 6)
+    style = element.find(f"{_W}pPr/{_W}pStyle")
+    return styles.get("" if style is None else style.get(f"{_W}val", ""), 0)
 
 
 def _outermost(parent: "Element", tags: Collection[str]) -> Iterator["Element"]:
