@@ -102,8 +102,8 @@ function joinToTerm(description, term) {
   term.remove();
 }
 
-/** A text without the Markdown of emphasis, code and links. @param {string} text */
-const plain = (text) => text.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/(\*\*|__|`)/g, "");
+/** A text without the marks of code; its content stays, such as `__init__`. @param {string} text */
+const plain = (text) => text.replaceAll("`", "");
 
 /** One passage per line, several for a long line; wrapped lines are rejoined. @param {string} text */
 const toLines = (text) =>
