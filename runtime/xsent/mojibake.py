@@ -68,7 +68,7 @@ class _Misread:
         runs = [(run, decoded) for run in self._run.finditer(text) if (decoded := self._decoded(run[0]))]
         wrong = {run.span(): decoded for run, decoded in runs if self._is_wrong(text, run, decoded)}
         if wrong:  # then others that might be right are not
-            wrong |= {run.span(): decoded for run, decoded in runs if self._may_be_wrong(text, run, decoded)}
+            wrong |= {run.span(): decoded for run, decoded in runs if _EXPECTED.match(decoded)}
         return wrong
 
     def _decoded(self, run: str) -> str:
@@ -94,11 +94,6 @@ class _Misread:
         if piece[1].isalpha():  # such as "ГЁ": two Cyrillic letters that are not a word
             return decoded <= "\xff" and not (before.isalpha() or after.isalpha())
         return piece[0] in self._sure and (decoded < "\xc0" or not (before.isupper() or before in _OPENING))
-
-    def _may_be_wrong(self, text: str, run: re.Match[str], decoded: str) -> bool:
-        """Whether a run is wrong in a text that has others that are."""
-        starts = decoded <= "\xff" or not _before(text, run).strip()
-        return bool(starts and _EXPECTED.match(decoded)) or _is_strange(run[0]) or self._is_wrong(text, run, decoded)
 
 
 def _is_strange(piece: str) -> bool:

@@ -18,7 +18,7 @@ The notations are in notations.js, which the page of `xsent web` reads, too:
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -31,8 +31,12 @@ DECIMAL = "\u066b"  # the point of a normal form; unlike ".", it separates no wo
 
 NOTATIONS = Path(__file__).with_name("notations.js")
 _TABLES: dict[str, Any] = json.loads(NOTATIONS.read_text(encoding="utf-8").removeprefix("export default "))
-_MONTHS = _TABLES["months"], _TABLES["short_months"]
-MONTHS = {name: month for rows in _MONTHS for month, row in enumerate(rows, 1) for name in row.split()}
+MONTHS = {
+    name: month
+    for key in ("months", "short_months")
+    for month, row in enumerate(_TABLES[key], 1)
+    for name in row.split()
+}
 
 
 def _exponents(table: str) -> dict[str, int]:
@@ -46,20 +50,20 @@ _KANJI: dict[str, str] = _TABLES["kanji"]
 HALVES: list[str] = _TABLES["halves"].split()
 
 
-def one_of(words: Iterable[str]) -> str:
-    """The pattern of any of these words."""
-    return "|".join(words)
-
-
 def pattern(template: str) -> str:
     """A pattern with its parts."""
     return re.sub("<([A-Z_]+)>", lambda part: PARTS[part[1]], template)
 
 
 PARTS = {
-    **{name: one_of(" ".join(rows).split()) for name, rows in zip(("NAME", "SHORT"), _MONTHS, strict=True)},
-    **{"SCALE": one_of(SCALES), "GLUED_SCALE": one_of(_GLUED_SCALES), "MONEY_SCALE": one_of(_MONEY_SCALES)},
-    **{"DIGITS": "".join(_KANJI), "SCALE_SIGNS": "".join(_JAPANESE_SCALES), "HALVES": one_of(HALVES)},
+    "NAME": "|".join(" ".join(_TABLES["months"]).split()),
+    "SHORT": "|".join(" ".join(_TABLES["short_months"]).split()),
+    "SCALE": "|".join(SCALES),
+    "GLUED_SCALE": "|".join(_GLUED_SCALES),
+    "MONEY_SCALE": "|".join(_MONEY_SCALES),
+    "DIGITS": "".join(_KANJI),
+    "SCALE_SIGNS": "".join(_JAPANESE_SCALES),
+    "HALVES": "|".join(HALVES),
 }
 for _name, _template in _TABLES["parts"].items():
     PARTS[_name] = pattern(_template)

@@ -16,14 +16,14 @@ const EXPONENTS = new Map([
   ...Object.entries({ 千万: 7, 百万: 6, ...JAPANESE_SCALES }),
 ]);
 const PARTS = {
-  NAME: oneOf(MONTHS[0].join(" ").split(" ")),
-  SHORT: oneOf(MONTHS[1].join(" ").split(" ")),
-  SCALE: oneOf(SCALES.keys()),
-  GLUED_SCALE: oneOf(GLUED_SCALES.keys()),
-  MONEY_SCALE: oneOf(MONEY_SCALES.keys()),
+  NAME: MONTHS[0].join(" ").replaceAll(" ", "|"),
+  SHORT: MONTHS[1].join(" ").replaceAll(" ", "|"),
+  SCALE: [...SCALES.keys()].join("|"),
+  GLUED_SCALE: [...GLUED_SCALES.keys()].join("|"),
+  MONEY_SCALE: [...MONEY_SCALES.keys()].join("|"),
   DIGITS: Object.keys(KANJI).join(""),
   SCALE_SIGNS: Object.keys(JAPANESE_SCALES).join(""),
-  HALVES: oneOf(TABLES.halves.split(" ")),
+  HALVES: TABLES.halves.replaceAll(" ", "|"),
 };
 for (const [name, template] of Object.entries(TABLES.parts)) PARTS[name] = pattern(template);
 const [IN_MORNING, IN_EVENING] = [PARTS.MORNING, PARTS.EVENING].map((half) => new RegExp(`^(?:${half})$`));
@@ -33,10 +33,6 @@ const [FRACTION, HALF_WORD, CODE, SHORT_DECIMAL] = [PARTS.FRACTION, PARTS.HALF_W
 );
 const SHORTEST_CODE = 6; // digits; fewer are pages or years
 const TWO_DIGITS = /^(?:2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/; // country codes, ITU-T E.164
-
-function oneOf(words) {
-  return [...words].join("|");
-}
 
 /** A pattern with its parts. @param {string} template */
 function pattern(template) {
