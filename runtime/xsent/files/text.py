@@ -80,13 +80,6 @@ def _up_to(size: int, lines: Iterable[bytes]) -> Iterator[bytes]:
             return
 
 
-def read_sentences(source: str | Path) -> list[str]:
-    """All lines of a source, see `read_lines`. Raises DataError if there are none."""
-    if not (sentences := list(read_lines(source))):
-        raise DataError(f"{source_name(source)}: empty; expected one sentence per line")
-    return sentences
-
-
 def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[str]]:
     """Read tab-separated lines of `count` fields, see `read_lines`; `layout` names the fields in messages."""
     for number, line in enumerate(read_lines(source), 1):
