@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PureWindowsPath
@@ -184,8 +184,8 @@ class Bundle(Manifest):
         """
         weight = self.matrix_into(space)
         mapped = f"@{space}" if weight else ""
-        if weight and (file := self.network.tensors[weight].file) != WEIGHTS:
-            mapped += f"-{self.files[file].sha256[:8]}"
+        if weight and space in added_spaces(self.spaces, self.files):
+            mapped += f"-{self.files[matrix_file(space)].sha256[:8]}"
         depth = f".{self.layers}" if self.layers != self.num_layers else ""
         return f"{self.fingerprint}{mapped}{depth}"
 
@@ -272,8 +272,13 @@ def graph_name(depth: int, num_layers: int) -> str:
 
 
 def matrix_file(space: str) -> str:
-    """The file of a matrix into another model's space that is not among the other weights."""
+    """The file of a matrix into another model's space that was added to a finished model."""
     return f"space.{space}.bin"
+
+
+def added_spaces(spaces: Iterable[str], files: Container[str]) -> list[str]:
+    """The spaces of a bundle whose matrices have files of their own."""
+    return [space for space in spaces if matrix_file(space) in files]
 
 
 def file_digest(path: Path) -> str:
@@ -287,11 +292,12 @@ def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
 
     Matrices into other models' spaces in files of their own can be added later, so they are not part of it.
     """
-    tensors = manifest["network"]["tensors"]
-    matrices = {f"space.{space}": space for space in manifest.get("spaces", [])}
-    added = {name for name in matrices if tensors[name]["file"] != WEIGHTS}
-    spaces = [space for name, space in matrices.items() if name not in added]
-    network = {**manifest["network"], "tensors": {name: tensors[name] for name in tensors if name not in added}}
+    tensors = dict(manifest["network"]["tensors"])
+    spaces = [*dict.fromkeys(manifest.get("spaces", []))]
+    for added in added_spaces(spaces, manifest["files"]):
+        spaces.remove(added)
+        del tensors[f"space.{added}"]
+    network = {**manifest["network"], "tensors": tensors}
     identity: list[object] = [manifest[key] for key in _IDENTITY]
     identity += [{"depths": manifest["depths"]}] if "depths" in manifest else []
     identity += [{"spaces": spaces}] if spaces else []

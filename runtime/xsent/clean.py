@@ -20,7 +20,7 @@ _QUOTED_PRINTABLE = re.compile(r"=[89A-F][0-9A-F]|=3D|=20|=\r?\n")
 _BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
 _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>", re.I)
 _COMMENT = re.compile("<!--.*?-->", re.S)
-_ENTITY = re.compile("&#[0-9]{100,};?")  # not a character; Python rejects numbers with thousands of digits
+NO_CHARACTER = re.compile("&#[0-9]{100,};?")  # Python rejects numbers with thousands of digits
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
 _CUT = re.compile(r"(?<=\w)[-\xad\xac\u2010][ \t]*\r?\n[ \t]*(?=\w)")  # perhaps a word at the end of a line
@@ -62,7 +62,7 @@ def without_markup(text: str) -> str:
     """A text without tags and comments of HTML, and with characters for its entities."""
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_comments(text)))
-    return html.unescape(_ENTITY.sub("\ufffd", text)) if "&" in text else text
+    return html.unescape(NO_CHARACTER.sub("\ufffd", text)) if "&" in text else text
 
 
 def clean_text(text: str) -> str:
@@ -82,8 +82,7 @@ def clean_text(text: str) -> str:
     from xsent.marks import without_marks
     from xsent.mojibake import mend
 
-    cleaned = _rejoined(_without_comments(_repaired(text)))
-    cleaned = without_marks(_TAG.sub("", _BLOCK_TAG.sub(" ", cleaned)))
+    cleaned = without_marks(without_markup(_rejoined(_repaired(text))))
     for pattern, replacement in (
         (_ADDRESS, ""),
         (_MARKS, ""),
@@ -91,10 +90,9 @@ def clean_text(text: str) -> str:
         (_LETTERS, r"\1"),
         (_PUNCTUATION, r"\1"),
         (_EMOJI, ""),
-        (_ENTITY, "\ufffd"),
     ):
         cleaned = pattern.sub(replacement, cleaned)
-    cleaned = remove_format(mend(html.unescape(cleaned))).translate(_QUOTES)
+    cleaned = remove_format(mend(cleaned)).translate(_QUOTES)
     start = 0
     while head := _HEAD.match(cleaned, start):
         start = head.end()

@@ -1,45 +1,25 @@
 """Fractions and codes of a text that a search compares whole: ½, 2 3/4, half, 0.5, and XK-42, which may also be XK42.
 
-Apart from `xsent.numbers`, because 3/4 may be a date, and words for half have other meanings. The page of `xsent web`
-reads the same notations: numbers.js.
+Apart from `find_numbers`, because 3/4 may be a date, and words for half have other meanings.
 """
 
 import re
 
-from xsent.numbers import LETTERS, Number, value
+from xsent.numbers import PARTS, Number, value
 
-HALVES = (  # in the nine languages
-    "half halves halb halbe halben halber halbes hälfte demi demie moitié media medio mitad mezza mezzo mezz metà meia"
-    " meio metade halve helft половина половину половины половиной"
-)
-_FRACTIONS = (
-    re.compile("([0-9]{0,3}) ?([1-9])⁄([2-9])(?![0-9])"),  # ½ in the form NFKC
-    re.compile("(?<![0-9.,/-])(?:([0-9]{1,3}) )?([1-9])/([2-9])(?![0-9/]|[.,-][0-9])"),
-)
-_NO_HALF = "".join(f"(?<!{word} )" for word in ("social", "mass", "new", "la", "las", "los", "il", "nel", "по"))
-_INITIALS = "".join({word[0] for word in HALVES.split()})  # looked for first, because few places have one
-_HALF_WORD = re.compile(
-    f"(?=[{_INITIALS}])(?<![0-9{LETTERS}]){_NO_HALF}(?:{HALVES.replace(' ', '|')})(?![0-9{LETTERS}])"
-)
-# Short groups of letters and digits, one of them with a digit.
-_CODE = re.compile(
-    f"(?<![0-9{LETTERS}-])(?=[a-z-]{{0,9}}[0-9])(?:[a-z]{{1,4}}|[0-9]{{1,12}})(?:-(?:[a-z]{{1,4}}|[0-9]{{1,12}})){{1,3}}"
-    f"(?![0-9{LETTERS}-])"
-)
+# A whole number, or none, over and under the line: 2½, which is 21⁄2 in the form NFKC, or 2 1/2.
+FRACTION = re.compile(PARTS["FRACTION"])
+_HALF_WORD = re.compile(PARTS["HALF_WORD"])
+_CODE = re.compile(PARTS["CODE"])  # short groups of letters and digits, one of them with a digit
 _SHORTEST_CODE = 6  # digits; fewer are pages or years
-_DECIMAL = re.compile("(?<![0-9.,])([0-9]{1,3})[.,]([0-9]?[1-9])(?![0-9⁄]|[.,][0-9])")  # 2.5 and 2,5, not 3.10
+_DECIMAL = re.compile(PARTS["SHORT_DECIMAL"])  # 2.5 and 2,5, not 3.10
 
 
 def find_fractions(text: str) -> list[Number]:
     """The fractions and codes of a text, in their order; the text is in lower case and in the form NFKC."""
-    found = [
-        Number("fraction", *match.span(), ((_fraction(*match.groups("")),),))
-        for pattern in _FRACTIONS
-        for match in pattern.finditer(text)
-    ]
-    found += [
-        Number("fraction", *match.span(), ((match[0], _fraction("", "1", "2")),)) for match in _HALF_WORD.finditer(text)
-    ]
+    half = value("0", "5")
+    found = [Number("fraction", *match.span(), ((fraction_value(match),),)) for match in FRACTION.finditer(text)]
+    found += [Number("fraction", *match.span(), ((match[0], half),)) for match in _HALF_WORD.finditer(text)]
     found += [
         Number("code", *match.span(), tuple((group, value(*match.groups())) for group in match.groups()))
         for match in _DECIMAL.finditer(text)
@@ -52,5 +32,7 @@ def find_fractions(text: str) -> list[Number]:
     return sorted(found, key=lambda number: number.start)
 
 
-def _fraction(whole: str, over: str, under: str) -> str:
+def fraction_value(fraction: re.Match[str]) -> str:
+    """The normal form of a `FRACTION`."""
+    whole, over, under = fraction.groups()[:3] if fraction[3] else fraction.groups()[3:]
     return value(*f"{int(whole or 0) + int(over) / int(under):.3f}".split("."))

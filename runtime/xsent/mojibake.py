@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 
+from xsent.files.encodings import CYRILLIC, JAPANESE, old_encoding
+
 _MOST_ROUNDS = 5  # a text may have been misread several times, and in several encodings
 _CONTROL = range(0x80, 0xA0)  # bytes that Latin-1 reads as control characters, Windows-1252 as signs
 _SIGNS = {byte: bytes([byte]).decode("cp1252", "ignore") for byte in _CONTROL}
@@ -24,17 +26,6 @@ _SPACE = re.compile(r"(?<=[^\sA-ZÀ-ÖØ-Þ])Â(?= )")
 
 # Cyrillic that was read as Latin-1: a word without any letter of ASCII.
 _WORD = re.compile(r"(?<![^\W_]|[¸¨£³])[À-ÿ¸¨£³]++(?![^\W_])")
-_FEWEST = 4  # pairs of letters that tell
-_SHARE = 0.25
-# The hundred most frequent pairs of letters are two thirds of all pairs in Russian, and a tenth of random ones.
-_PAIRS = frozenset(
-    "ав аз ак ал ам ан ас ат бо ва ве ви во вы го да де ди дл до ед ек ел ем ен ер ес ет же за ие из ил им ин ис ит "
-    "ия ка ки ко кт ла ле ли ло ль ля ма ме ми мо на не ни нн но нт ны об ов ог од ож ой ок ол ом он оп ор ос от по "
-    "пр ра ре ри ро ру ры ск сл со сп ст ся та тв те ти то тр тс ть ци че чт ые эт".split()
-)
-# Kana as bytes. Three of them tell; in Japanese, at least one letter in four is one.
-_KANA = {"cp932": re.compile("\x82[\x9f-\xf1]|\x83[@-\x96]"), "euc_jp": re.compile("[\xa4\xa5][\xa1-\xf6]")}
-_FEWEST_KANA, _MOST_PER_KANA = 3, 8  # characters; a letter of Japanese became two
 _AS_SHIFT_JIS = re.compile("[縺繧繝][^\\W]")  # the first two bytes of kana in UTF-8
 _UNKNOWN_RUN = re.compile("[^\0-\x7f\ufffd・]{3,}")
 # Letters of Western Europe that were read as cp1251, as in "fьr", in a text without words in Cyrillic.
@@ -77,7 +68,7 @@ class _Misread:
         runs = [(run, decoded) for run in self._run.finditer(text) if (decoded := self._decoded(run[0]))]
         wrong = {run.span(): decoded for run, decoded in runs if self._is_wrong(text, run, decoded)}
         if wrong:  # then others that might be right are not
-            wrong |= {run.span(): decoded for run, decoded in runs if self._may_be_wrong(text, run, decoded)}
+            wrong |= {run.span(): decoded for run, decoded in runs if _EXPECTED.match(decoded)}
         return wrong
 
     def _decoded(self, run: str) -> str:
@@ -103,11 +94,6 @@ class _Misread:
         if piece[1].isalpha():  # such as "ГЁ": two Cyrillic letters that are not a word
             return decoded <= "\xff" and not (before.isalpha() or after.isalpha())
         return piece[0] in self._sure and (decoded < "\xc0" or not (before.isupper() or before in _OPENING))
-
-    def _may_be_wrong(self, text: str, run: re.Match[str], decoded: str) -> bool:
-        """Whether a run is wrong in a text that has others that are."""
-        starts = decoded <= "\xff" or not _before(text, run).strip()
-        return bool(starts and _EXPECTED.match(decoded)) or _is_strange(run[0]) or self._is_wrong(text, run, decoded)
 
 
 def _is_strange(piece: str) -> bool:
@@ -162,11 +148,10 @@ def _length(pieces: Iterable[tuple[int, int]]) -> int:
 
 def _with_japanese(text: str) -> str:
     """A text whose Japanese was read as Latin-1, or as Shift_JIS instead of UTF-8."""
-    read = text.translate(_BYTES)
-    for encoding, kana in _KANA.items():
-        if len(text) <= _MOST_PER_KANA * len(found := kana.findall(read)) and len(found) >= _FEWEST_KANA:
-            with suppress(UnicodeError):
-                return read.encode("latin-1").decode(encoding)
+    with suppress(UnicodeError):
+        read = text.translate(_BYTES).encode("latin-1")
+        if (codec := old_encoding(read)) in JAPANESE:
+            return read.decode(codec)
     return _UNKNOWN_RUN.sub(_as_utf8, text) if _AS_SHIFT_JIS.search(text) else text
 
 
@@ -180,25 +165,8 @@ def _as_utf8(run: re.Match[str]) -> str:
 
 def _with_cyrillic(text: str) -> str:
     """A text whose Cyrillic words were read as Latin-1."""
-    found = " ".join(_WORD.findall(text))
-    share, encoding = max((_share_of_pairs(found, encoding), encoding) for encoding in ("cp1251", "koi8-r"))
-    return _WORD.sub(lambda word: _reread(word[0], encoding), text) if share >= _SHARE else text
-
-
-def _reread(text: str, encoding: str) -> str:
-    """A text whose bytes were read as Windows-1252, in another encoding; what is not in Windows-1252 stays."""
-    return "".join(sign.encode("cp1252", "ignore").decode(encoding, "ignore") or sign for sign in text)
-
-
-def _share_of_pairs(text: str, encoding: str) -> float:
-    """The share of frequent Russian pairs of letters in a text, as read in an encoding; 0 if it is too short."""
-    count = frequent = 0
-    for word in re.findall(r"\w+", _reread(text, encoding)):
-        count += len(word) - 1
-        if word[1:].islower() or word.isupper():
-            word = word.lower()
-            frequent += sum(word[place : place + 2] in _PAIRS for place in range(len(word) - 1))
-    return frequent / count if count >= _FEWEST else 0.0
+    codec = old_encoding(" ".join(_WORD.findall(text)).encode("cp1252"))
+    return _WORD.sub(lambda word: word[0].encode("cp1252").decode(codec), text) if codec in CYRILLIC else text
 
 
 def _with_western(text: str) -> str:

@@ -1,11 +1,10 @@
-"""Open anything that encodes: a bundle, or a folder that another xsent package or a plug-in can open.
+"""Open anything that encodes: a bundle, or a folder that another xsent package can open.
 
 An opener takes a folder and returns an object with `encode(sentences)`, or None if the folder is not of its kind.
-Plug-ins register theirs as entry points of the group `xsent.encoders`.
 """
 
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +14,6 @@ from xsent.bundle import MANIFEST
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, MissingExtraError, install_advice
 
-GROUP = "xsent.encoders"
 # Openers in xsent's other packages, imported only for folders that are not bundles: the runtime depends on none.
 OPENERS = {
     "checkpoint": "xsent_train.checkpoint:open_encoder",
@@ -47,11 +45,10 @@ def open_model(path: str | Path | None = None, layers: int | None = None, thread
     if (layers, threads) != (None, None):
         advice = f"omit layers={layers} and threads={threads}"
         raise BundleError(f"{path}: not a bundle, and only bundles let you choose layers and threads; {advice}")
-    openers = [EntryPoint(name, value, GROUP) for name, value in OPENERS.items()] + [*entry_points(group=GROUP)]
     missing: ImportError | None = None
-    for opener in openers:
+    for opener in OPENERS.values():
         try:
-            encoder: SupportsEncode | None = opener.load()(path)
+            encoder: SupportsEncode | None = resolve_name(opener)(path)
         except MissingExtraError:  # its message names the package to install
             raise
         except ImportError as error:
@@ -61,5 +58,4 @@ def open_model(path: str | Path | None = None, layers: int | None = None, thread
                 return encoder
     if missing is not None and any((path / mark).is_file() for mark in _MARKS):
         raise MissingExtraError(f"{path}: not a bundle, and {missing}; {install_advice('train')}") from missing
-    names = ["bundle", *(opener.name for opener in openers)]
-    raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(names)}")
+    raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(['bundle', *OPENERS])}")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from page_modules import page_modules
 
 import xsent.languages
 from xsent import SentenceEncoder, cluster, name_clusters, without_background
 from xsent.bundle import builtin_path
-from xsent_apps.web.site import STATIC
 
 CLIENT = Path(__file__).parent / "page_groups.mjs"
 TICKETS = Path(__file__).parents[2] / "bench/tickets.tsv"
@@ -20,17 +20,15 @@ TICKETS = Path(__file__).parents[2] / "bench/tickets.tsv"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None, reason="needs node")]
 
 
-def test_groups_of_tickets_are_those_of_python(tmp_path: Path) -> None:
+def test_groups_of_tickets_are_those_of_python() -> None:
     """Languages, vectors without their backgrounds, groups and names; a text without words is in none."""
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     with TICKETS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     texts = [row["text"] for row in rows] + ["請求書が間違っています。", "Я не получил счёт.", "?!"]
     vectors = SentenceEncoder(threads=1).encode(texts)
-    shutil.copytree(STATIC, tmp_path, ignore=shutil.ignore_patterns("vendor"), dirs_exist_ok=True)
-    (tmp_path / "package.json").write_text('{"type": "module"}')  # so that Node takes them as a browser does
     model = builtin_path() / "sentencepiece.model"
-    command = ["node", str(CLIENT), str(tmp_path), str(model), str(xsent.languages.FUNCTION_WORDS)]
+    command = ["node", str(CLIENT), str(page_modules()), str(model), str(xsent.languages.FUNCTION_WORDS)]
     asked = json.dumps({"texts": texts, "vectors": vectors.tolist()})
     done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -9,11 +9,11 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
+from page_modules import page_modules
 from structures import MARKDOWN
 
 from xsent_apps.notes.passages import sentences_of
 from xsent_apps.notes.read import read_passages
-from xsent_apps.web.site import STATIC
 
 CLIENT = Path(__file__).parent / "page_markdown.mjs"
 SENTENCES = "Am 3. Mai kam Dr. Weiß, z. B. mit dem Zug. On 3 May Mr. Smith left. Das ist gut! はい。"
@@ -22,11 +22,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None,
 
 
 def test_the_page_reads_markdown_as_notes_do(tmp_path: Path) -> None:
-    shutil.copytree(STATIC, tmp_path, ignore=shutil.ignore_patterns("vendor"), dirs_exist_ok=True)
-    (tmp_path / "package.json").write_text('{"type": "module"}')  # so that Node takes them as a browser does
     asked = json.dumps({"notes": [note for note, _ in MARKDOWN.values()], "text": SENTENCES})
     done = subprocess.run(
-        ["node", str(CLIENT), str(tmp_path)], input=asked, capture_output=True, text=True, check=False
+        ["node", str(CLIENT), str(page_modules())], input=asked, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)

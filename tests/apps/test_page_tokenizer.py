@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sentencepiece
+from page_modules import page_modules
 from texts import OURS, SENTENCES, multilingual, train_tokenizer
 
 from xsent.bundle import Bundle, builtin_path
@@ -22,7 +23,6 @@ from xsent.search.store import IndexDatabase, IndexState, Passage
 from xsent.similarity import unit_rows
 from xsent.tokenizer import Tokenizer
 from xsent.words import has_words, word_keys
-from xsent_apps.web.site import STATIC
 from xsent_export.export import export
 from xsent_export.options import ExportOptions, Precision
 
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None,
 
 def in_node(model: Path, texts: Sequence[str]) -> dict[str, Any]:
     """What the page makes of texts."""
-    command = ["node", str(CLIENT), str(STATIC / "xsent"), str(model)]
+    command = ["node", str(CLIENT), str(page_modules() / "xsent"), str(model)]
     done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)

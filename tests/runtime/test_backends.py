@@ -3,7 +3,6 @@
 import gc
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import EntryPoint
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -92,9 +91,7 @@ def open_stub(folder: Path) -> Stub | None:
 
 
 def offer(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
-    offered = [EntryPoint(value.split(":")[-1], value, models.GROUP) for value in values]
-    monkeypatch.setattr(models, "entry_points", lambda group: offered)
-    monkeypatch.setattr(models, "OPENERS", {})
+    monkeypatch.setattr(models, "OPENERS", {value.split(":")[-1]: value for value in values})
 
 
 def test_bundles_and_what_others_know(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

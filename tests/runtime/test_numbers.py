@@ -51,7 +51,7 @@ SAME = [  # each in several notations, and one that is another
     (["17 часов 20 минут", "17h20min", "17 uur 20", "17 heures 20", "5:20 вечера", "17 ч. 20 мин."], "5:20 утра"),
     (["9 часов вечера", "21:00", "9 uur 's avonds", "9 in the evening", "9 heures du soir", "21u"], "9 утра"),
     (["1° febbraio 2025", "1º febbraio 2025", "2025-02-01"], "1° marzo 2025"),
-    (["1/2 cup", "½ cup", "half cup"], "¾ cup"),
+    (["1/2 cup", "-1/2 cup", "½ cup", "half cup"], "¾ cup"),
     (["½ Tasse", "halbe Tasse", "1/2 Tasse"], "1/4 Tasse"),
     (["2½ l", "2 1/2 l", "2.5 l", "2,5 l"], "2 1/4 l"),
     (["0.5", "½", "1/2"], "0.75"),

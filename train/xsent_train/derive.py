@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.backends.numpy import unpack_rows
-from xsent.bundle import MANIFEST, WEIGHTS, Bundle, builtin_path, file_digest
+from xsent.bundle import MANIFEST, Bundle, added_spaces, builtin_path, file_digest
 from xsent.errors import BundleError, DataError
 from xsent_train.checkpoint import (
     ABOUT,
@@ -89,7 +89,7 @@ def checkpoint_from_bundle(bundle: Path) -> Checkpoint:
         "model": asdict(weights.config),
         "trained": opened.trained._asdict(),
         "space": opened.space,
-        "added_spaces": [name for name in opened.spaces if opened.network.tensors[f"space.{name}"].file != WEIGHTS],
+        "added_spaces": added_spaces(opened.spaces, opened.files),
         "precision": opened.precision,
         "step": 0,
     }

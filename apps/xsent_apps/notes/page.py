@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from html.parser import HTMLParser
 
+from xsent.clean import NO_CHARACTER
 from xsent.files.hyphens import HYPHENS, Hyphens
 from xsent_apps.notes.replies import announces
 from xsent_apps.notes.source import Source
@@ -36,7 +37,6 @@ _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _ENDED_BY_THE_NEXT = {"li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr": {"tr", "td", "th"}}
 _ENDED_BY_THE_NEXT |= {"td": {"td", "th"}, "th": {"td", "th"}}
 _ENDED_BY_THE_NEXT |= {tag: {"rb", "rp", "rt"} for tag in ("rb", "rp", "rt", "rtc")}
-_ENTITY = re.compile("&#[0-9]{100,};?")  # not a character; Python rejects numbers with thousands of digits
 _WITHIN_CELLS = frozenset(["p", "div", "br", "ul", "ol", "li"])  # other tags mean that the table is only for layout
 
 
@@ -46,7 +46,7 @@ def read_page(text: str, *, is_mail: bool = False) -> Source:
     Raises AssertionError for some broken declarations.
     """
     page = _Page(Hyphens(text), is_mail)
-    page.feed(_ENTITY.sub("\ufffd", text))
+    page.feed(NO_CHARACTER.sub("\ufffd", text))
     if not page.rawdata.startswith("<"):  # an unfinished tag: browsers drop it, and close() takes quadratic time
         page.close()
     page.end_block()

@@ -4,11 +4,11 @@ import gzip
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xsent import DataError
 from xsent.clean import ANSI
@@ -54,6 +54,7 @@ _ROWS = (f"{_W}tr", f"{_TABLE}table-row")
 _CELLS = (f"{_W}tc", f"{_TABLE}table-cell")
 _HEADING = f"{_TEXT}h"
 _ITEM = f"{_TEXT}list-item"
+_NUMBERED = f"{_W}pPr/{_W}numPr"  # in an item of a list
 _WORDS = f"{_W}t"
 _HYPHEN = f"{_W}noBreakHyphen"
 _NOTES = {f"{_W}footnoteReference": "word/footnotes.xml", f"{_W}endnoteReference": "word/endnotes.xml"}
@@ -85,10 +86,13 @@ def read_passages(path: Path, remarks: Remarks | None = None) -> list[Passage]:
         if is_packed:
             content = read_unpacked(gzip.open(BytesIO(content)), "text")
         guessed = ""
-        if suffix not in _NO_TEXT and not is_mail(content):
+        if suffix in _NO_TEXT:
+            source = READERS[suffix](content)
+        elif is_mail(content):  # as browsers save pages with their pictures
+            source = read_mail(content)
+        else:
             text, guessed = decoded(content, declared_encoding(content) if suffix in _PAGES else "")
-            content = text.encode(errors="replace")
-        source = READERS[suffix](content)
+            source = READERS[suffix](_tidied(text))
         stem = _NOTION.sub("", path.stem.removesuffix(suffix) if is_packed else path.stem)
         found = list(passages(without_data(source.lines), [stem, *source.about]))
         if remarks is not None:
@@ -110,36 +114,25 @@ def kind_of(path: Path) -> str:
     return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
 
 
-def _decoded(content: bytes) -> str:
-    """A text in UTF-8, which `read_passages` makes of all encodings, with uniform line ends."""
-    text = re.sub("\r\n?", "\n", content.decode("utf-8-sig"))
+def _tidied(text: str) -> str:
+    """A text with uniform line ends, and without what only terminals obey."""
+    text = re.sub("\r\n?", "\n", text.removeprefix("\ufeff"))
     return _TYPED_TWICE.sub("", ANSI.sub("", text)) if "\b" in text or "\x1b" in text else text
 
 
-def _read_text(content: bytes) -> Source:
-    """An email, subtitles, or lines with their numbers; front matter is the context of the file."""
-    if is_mail(content):
-        return read_mail(content)
-    if _CUES.match(text := _decoded(content)):
-        return _read_subtitles(content)
+def _read_text(text: str) -> Source:
+    """Subtitles, or lines with their numbers; front matter is the context of the file."""
+    if _CUES.match(text):
+        return _read_subtitles(text)
     about, text, first = split_front_matter(text)
     return Source(enumerate(without_furigana(text).split("\n"), first), about)
 
 
-def _read_markdown(content: bytes) -> Source:
-    return read_mail(content) if is_mail(content) else read_markdown(_decoded(content))
-
-
-def _read_page(content: bytes) -> Source:
-    """A page, or an email around one, as browsers save pages with their pictures."""
-    return read_mail(content) if is_mail(content) else read_page(_decoded(content))
-
-
-def _read_subtitles(content: bytes) -> Source:
+def _read_subtitles(text: str) -> Source:
     lines = list[tuple[int, str]]()
     title = list[tuple[int, str]]()
     spoken = False  # after the time of a subtitle, up to an empty line
-    hyphens = Hyphens(text := _decoded(content))
+    hyphens = Hyphens(text)
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if _CUE.match(line):
             spoken = True
@@ -214,13 +207,13 @@ def _read_docx(content: bytes) -> Source:
         notes = {note.get(f"{_W}id"): note for note in _optional_part(content, name)}
         for reference in body.iter(tag):
             reference.extend(notes.pop(reference.get(f"{_W}id"), ()))
-    return Source(list(enumerate(_docx_lines(body, _docx_levels(styles)), 1)), [])
+    return Source(list(enumerate(_lines(body, _docx_levels(styles)), 1)), [])
 
 
 def _read_odt(content: bytes) -> Source:
     """An OpenDocument text."""
     body = _part(content, "content.xml").find(f"{_OFFICE}body")
-    return Source(list(enumerate(_odt_lines(body), 1)) if body is not None else [], [])
+    return Source(list(enumerate(_lines(body, {}), 1)) if body is not None else [], [])
 
 
 def _optional_part(document: bytes, name: str) -> "Iterable[Element]":
@@ -254,29 +247,24 @@ def _docx_levels(styles: "Iterable[Element]") -> dict[str, int]:
     return levels
 
 
-def _docx_lines(body: "Element", levels: dict[str, int]) -> Iterator[str]:
-    for element in _outermost(body, _PARAGRAPHS + _TABLES):
-        if element.tag in _TABLES:
-            yield from _table(element)
-        else:
-            style = element.find(f"{_W}pPr/{_W}pStyle")
-            level = levels.get("" if style is None else style.get(f"{_W}val", ""), 0)
-            if level == _CONTENTS:
-                continue
-            yield from _block(_text(element), level, element.find(f"{_W}pPr/{_W}numPr") is not None)
-
-
-def _odt_lines(parent: "Element", is_item: bool = False) -> Iterator[str]:
+def _lines(parent: "Element", styles: Mapping[str, int], is_item: bool = False) -> Iterator[str]:
+    """The blocks of a document in Markdown, with the levels of its heading styles."""
     blocks = (*_PARAGRAPHS, *_TABLES, _HEADING)
     for element in _outermost(parent, blocks if is_item else (*blocks, _ITEM)):
         if element.tag in _TABLES:
             yield from _table(element)
         elif element.tag == _ITEM:
-            yield from _odt_lines(element, is_item=True)
-        elif element.tag == _HEADING:
-            yield from _block(_text(element), min(int(element.get(f"{_TEXT}outline-level", "1")), 6), False)
-        else:
-            yield from _block(_text(element), 0, is_item)
+            yield from _lines(element, styles, is_item=True)
+        elif (level := _level(element, styles)) != _CONTENTS:
+            yield from _block(_text(element), level, is_item or element.find(_NUMBERED) is not None)
+
+
+def _level(element: "Element", styles: Mapping[str, int]) -> int:
+    """The level of a heading, and 0 for other paragraphs."""
+    if element.tag == _HEADING:
+        return min(int(element.get(f"{_TEXT}outline-level", "1")), 6)
+    style = element.find(f"{_W}pPr/{_W}pStyle")
+    return styles.get("" if style is None else style.get(f"{_W}val", ""), 0)
 
 
 def _outermost(parent: "Element", tags: Collection[str]) -> Iterator["Element"]:
@@ -347,12 +335,12 @@ def _is_vanished(element: "Element") -> bool:
     return element.tag == _RUN and element.find(_HIDDEN) is not None
 
 
-READERS: dict[str, Callable[[bytes], Source]] = {
+READERS: dict[str, Callable[[Any], Source]] = {  # of a text, or of bytes for those in `_NO_TEXT`
     **dict.fromkeys((".txt", ".text"), _read_text),
-    **dict.fromkeys((".md", ".markdown"), _read_markdown),
-    ".rst": lambda content: read_rst(_decoded(content)),
-    ".org": lambda content: read_org(_decoded(content)),
-    **dict.fromkeys(_PAGES, _read_page),
+    **dict.fromkeys((".md", ".markdown"), read_markdown),
+    ".rst": read_rst,
+    ".org": read_org,
+    **dict.fromkeys(_PAGES, read_page),
     ".pdf": _read_pdf,
     ".docx": _read_docx,
     ".odt": _read_odt,

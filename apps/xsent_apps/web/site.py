@@ -16,7 +16,7 @@ FILES_JSON = "files.json"  # the service worker caches every file in it for offl
 MODEL_FILES = ("sentencepiece.model", "model.onnx", "embeddings.bin", "weights.bin", "README.md")
 MANIFEST = "xsent.json"
 OF_NPM = (".json", ".md", ".ts")  # files beside the modules of the npm package that no page needs
-FUNCTION_WORDS = "function_words.json"  # from the runtime
+SHARED = {"function_words.json": "", "notations.js": "xsent/"}  # files of the runtime, and their folders in the page
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Site:
         if "index.html" not in names:
             raise DataError(f"{STATIC}: the page is missing; install xsent again")
         files = {name: File.of(STATIC / name) for name in names}
-        files[FUNCTION_WORDS] = File.of(Path(str(resources("xsent") / FUNCTION_WORDS)))
+        for name, folder in SHARED.items():
+            files[folder + name] = File.of(Path(str(resources("xsent") / name)))
         for name in (MANIFEST, *MODEL_FILES):
             if name == MANIFEST or name in bundle.files:
                 files[f"model/{name}"] = File.of(bundle.path / name)

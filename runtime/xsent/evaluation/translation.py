@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
-from xsent.files.text import read_fields, read_lines, read_sentences
+from xsent.files.tables import TextSource
+from xsent.files.text import read_fields, read_lines
 from xsent.mining.bitext import mine_bitext
 from xsent.mining.margin import Margin
 from xsent.open_model import SupportsEncode
@@ -121,12 +122,12 @@ def xsim(
     languages = choose_languages(encoder, files.keys() - {pivot}, asked, folder, f"files beside {pivot}'s, as fr.txt")
     if pivot not in files:
         raise DataError(f"{folder}: no file of {pivot}; expected e.g. {pivot}.txt with one sentence per line")
-    anchor = read_sentences(files[pivot])
+    anchor = TextSource(str(files[pivot])).read()
     vectors = encoder.encode(anchor)
     directions = (f"xx_{pivot}", f"{pivot}_xx")
 
     def measure(code: str) -> Figures:
-        texts = read_sentences(files[code])
+        texts = TextSource(str(files[code])).read()
         if len(texts) != len(anchor):
             lengths = f"{len(texts):,} lines, {files[pivot].name} {len(anchor):,}"
             raise DataError(f"{files[code]}: {lengths}; expected parallel lines")

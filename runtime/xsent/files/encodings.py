@@ -32,8 +32,8 @@ _MEANT = {
     **{"iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874"},
 }
 _UNSURE = ("cp1252", "utf-8")  # claimed by programs that do not know their encoding
-_CYRILLIC = ("cp1251", "koi8-r", "cp866")
-_JAPANESE = ("cp932", "euc_jis_2004")
+CYRILLIC = ("cp1251", "koi8-r", "cp866")
+JAPANESE = ("cp932", "euc_jis_2004")
 _NAMES = {"cp932": "Shift_JIS", "euc_jis_2004": "EUC-JP", "koi8-r": "KOI8-R"}
 _NAMES |= {codec: codec[:6].upper() for codec in _WITHOUT_BOM}
 
@@ -88,7 +88,7 @@ def decoded(content: bytes, declared: str = "") -> Decoded:
     escaped = text is not None and content.isascii() and not (unicode and unicode.guessed)  # such as ISO-2022-KR
     if unicode and not escaped:
         return unicode
-    if text is not None and (escaped or codec not in (*_UNSURE, *_CYRILLIC, *_JAPANESE)):
+    if text is not None and (escaped or codec not in (*_UNSURE, *CYRILLIC, *JAPANESE)):
         return Decoded(text)
     guess, guessed = _guess(content)
     if text is not None and codec not in _UNSURE and _likely(guess) <= _likely(text) + _BETTER:
@@ -99,7 +99,7 @@ def decoded(content: bytes, declared: str = "") -> Decoded:
         text = content.decode(codec, "replace")
         if codec != "cp1252" and text.count("\ufffd") <= _MOST_REPLACED * len(text):
             return Decoded(text)
-    raise DataError(f"{_not_utf8(content)}, and its encoding cannot be told; convert it to UTF-8")
+    raise DataError(f"{not_utf8(content)}, and its encoding cannot be told; convert it to UTF-8")
 
 
 def declared_encoding(page: bytes) -> str:
@@ -157,8 +157,8 @@ def _guess(content: bytes) -> tuple[str, str]:
     """A text in the old encoding that its letters show, and the encoding; two empty texts if none fits."""
     if (western := _western(content)) is not None:
         return western, "cp1252"
-    tried = [(codec, _KANA, _LEAST_JAPANESE) for codec in _JAPANESE]
-    tried += [(codec, _FREQUENT, _LEAST_CYRILLIC) for codec in _CYRILLIC]
+    tried = [(codec, _KANA, _LEAST_JAPANESE) for codec in JAPANESE]
+    tried += [(codec, _FREQUENT, _LEAST_CYRILLIC) for codec in CYRILLIC]
     best, most = ("", ""), 1.0  # how far above the least
     for codec, letters, least in tried:
         text = _strict(content, codec)
@@ -212,7 +212,8 @@ def _strict(content: bytes, codec: str) -> str | None:
         return None
 
 
-def _not_utf8(content: bytes) -> str:
+def not_utf8(content: bytes) -> str:
+    """Which byte of a text is not UTF-8."""
     try:
         content.decode()
     except UnicodeDecodeError as error:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from xsent.errors import DataError
-from xsent.files.encodings import old_encoding, wide_encoding
+from xsent.files.encodings import not_utf8, old_encoding, wide_encoding
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # the first bytes of compressed files
@@ -51,7 +51,7 @@ def decoded_lines(source: str | Path) -> Iterator[str]:
             sample = [line, *_up_to(_SAMPLE, lines)] if ascii_so_far else []
             codec = old_encoding(b"".join(sample))
             if not codec:
-                raise _undecodable(source, number, error) from error
+                raise _undecodable(source, number, line) from error
             warnings.warn(f"{source_name(source)}: read as {codec}, because it is not UTF-8", stacklevel=2)
             yield from _old_lines(source, number, chain(sample, lines), codec)
             return
@@ -64,12 +64,11 @@ def _old_lines(source: str | Path, first: int, lines: Iterable[bytes], codec: st
         try:
             yield line.decode(codec)
         except UnicodeDecodeError as error:
-            raise _undecodable(source, number, error) from error
+            raise _undecodable(source, number, line) from error
 
 
-def _undecodable(source: str | Path, line: int, error: UnicodeDecodeError) -> DataError:
-    byte = f"byte 0x{error.object[error.start]:02x} at {error.start + 1}"
-    return DataError(f"{source_name(source)}:{line}: not UTF-8 ({byte}); convert the file to UTF-8")
+def _undecodable(source: str | Path, number: int, line: bytes) -> DataError:
+    return DataError(f"{source_name(source)}:{number}: {not_utf8(line)}; convert the file to UTF-8")
 
 
 def _up_to(size: int, lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -79,13 +78,6 @@ def _up_to(size: int, lines: Iterable[bytes]) -> Iterator[bytes]:
         size -= len(line)
         if size <= 0:
             return
-
-
-def read_sentences(source: str | Path) -> list[str]:
-    """All lines of a source, see `read_lines`. Raises DataError if there are none."""
-    if not (sentences := list(read_lines(source))):
-        raise DataError(f"{source_name(source)}: empty; expected one sentence per line")
-    return sentences
 
 
 def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[str]]:

@@ -7,8 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xsent.fractions import HALVES
-from xsent.numbers import DECIMAL, SCALES, Forms, Number, shifted, time_of_day
+from xsent.numbers import DECIMAL, HALVES, SCALES, Forms, Number, shifted, time_of_day
 
 HALF = f"0{DECIMAL}5"
 
@@ -19,7 +18,7 @@ _ONE = {*TABLES["one"].split()}  # an article, too: counts before "thousand", an
 _ARTICLES = {*TABLES["articles"].split()}  # count before "thousand" only
 _JOINTS = {*TABLES["joints"].split()}
 _ALONE = {*TABLES["alone"].split()}  # "thousand" is a number, "millions" is none
-_HALVES = {*HALVES.split()}
+_HALVES = {*HALVES}
 # Words for halves mean other things, too: "the media", "half past six", "por meio de".
 _NO_HALF_AFTER = re.compile(f"(?<![^ ])(?:{TABLES['no_half_after'].replace(' ', '|')}) $")
 _NO_HALF_BEFORE = re.compile(" ?[0-9]| (?:past|de|ambiente|[а-я]+ого)(?![a-zа-я])")
@@ -48,7 +47,7 @@ _WORDS: dict[str, int] = {
     **{word: 10 * number for row in _TENS for number, word in enumerate(row.split(), 2)},
     **{word: 100 * number for row in _HUNDREDS for number, word in enumerate(row.split(), 2)},
     **dict.fromkeys(TABLES["hundred"].split(), 100),
-    **{word: 10**exponent for exponent, row in SCALES.items() for word in row.split()},
+    **{word: 10**exponent for word, exponent in SCALES.items()},
     **dict(_glued()),
     "vingts": 20,
 }
@@ -133,8 +132,7 @@ def _longest(folded: str, parts: list[_Part], place: int) -> tuple[int, Forms]:
     return max(count, 1), (str(total + current),) * bool(count)
 
 
-_EXPONENTS = {word: exponent for exponent, row in SCALES.items() for word in row.split()}
-_NOT_ALONE = {100, *(10**exponent for exponent in SCALES)}
+_NOT_ALONE = {100, *(10**exponent for exponent in SCALES.values())}
 
 
 def _half(folded: str, parts: list[_Part], place: int, at: int, whole: int, count: int) -> tuple[int, Forms]:
@@ -167,7 +165,7 @@ def _scale(folded: str, parts: list[_Part], at: int) -> tuple[int, int]:
         if not _adjoin(folded, parts[place - 1].end, parts[place].start):
             break
         if parts[place].word not in _ARTICLES:
-            exponent = _EXPONENTS.get(parts[place].word, 0)
+            exponent = SCALES.get(parts[place].word, 0)
             return (place, exponent) if exponent else (at, 0)
     return at, 0
 

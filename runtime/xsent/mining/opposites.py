@@ -7,7 +7,6 @@ may be anywhere in a text.
 """
 
 import re
-import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -51,7 +50,7 @@ _PART = re.compile("|".join(sorted(_JAPANESE.poles, key=len, reverse=True)))
 
 
 def opposed(first: str, second: str) -> bool:
-    """Whether the texts have words that exclude each other, each one that the other lacks."""
+    """Whether texts in the form NFKC have words that exclude each other, each one that the other lacks."""
     languages = [likely_languages(text, _LIKELY) for text in (first, second)]
     same = not all(languages) or not {*languages[0]}.isdisjoint(languages[1])
     one, other = (_poles(text, likely, weak=same) for text, likely in zip((first, second), languages, strict=True))
@@ -60,7 +59,7 @@ def opposed(first: str, second: str) -> bool:
 
 def _poles(text: str, languages: list[str], *, weak: bool) -> set[Pole]:
     """The columns of the words of a text, in its languages, or in all if none is known; `weak` words count or not."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    folded = text.casefold().replace("’", "'")
     found = set[Pole]().union(
         *(_JAPANESE.poles[part] for part in _PART.findall(folded) if _counts(part, _JAPANESE, weak))
     )

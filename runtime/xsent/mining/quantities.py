@@ -6,6 +6,7 @@ from collections import defaultdict
 from itertools import chain
 from typing import NamedTuple
 
+from xsent.fractions import FRACTION, fraction_value
 from xsent.mining.number_words import HALF, TABLES, number_words
 from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, value
 
@@ -24,12 +25,9 @@ _UNIT_OF = {
 _NAMES = "|".join(map(re.escape, sorted(_UNIT_OF, key=len, reverse=True)))
 _UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES}|(?:per|pour) cent|por ciento|por cento|per cento)(?![{LETTERS}'’])")
 _UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub|大さじ|小さじ) ?$")
-# Halves, quarters and so on in the form NFKC: 2½ is 21⁄2. With a slash they may be dates: 1 1/2 is a number before a
-# word, 3/4 before a unit only.
-_FRACTION = re.compile(
-    "([0-9]{0,9}) ?([1-7])⁄([2-8])(?![0-9])|(?<![0-9/.,-])([0-9]{1,3}) ([1-7])/([2-8])(?= [^\\W\\d_])"
-    f"|(?<![0-9/.,-])()([1-7])/([2-8])(?= ?(?:{_NAMES})(?![{LETTERS}]))|(?<![0-9/.,])()(1)/(2)(?= [^\\W\\d_])"
-)
+# A fraction with a slash may be a date: 1/2 and 1 1/2 are numbers before a word, 3/4 before a unit only.
+_UNIT_OF_FRACTION = re.compile(f" ?(?:{_NAMES})(?![{LETTERS}])")
+_WORD_OF_FRACTION = re.compile(" [^\\W\\d_]")
 _ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volume; in capitals
     "\\b(?=[IVX]{2})X{0,3}(?:IX|IV|V?I{0,3})(?!\\w)"
     "|\\b(?i:vol(?:ume[ns]?|[.])?|b(?:an)?d[.]?|tom[eo]|deel|teil|part(?:ie|e)?|chapter|kapitel|chapitre|cap[íi]tulo|capitolo"
@@ -95,7 +93,7 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
 def quantities(text: str) -> list[Quantity]:
     """All quantities of a text, in digits or in words."""
     plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", text))
-    folded = _FRACTION.sub(_decimal, _ONE.sub("1 ", plain.casefold()))
+    folded = FRACTION.sub(_decimal, _ONE.sub("1 ", plain.casefold()))
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
     numbers = find_numbers(folded)
     halves = (Number("plain", *found.span(), ((HALF,),)) for found in _JAPANESE_HALF.finditer(folded))
@@ -112,9 +110,12 @@ def _arabic(found: re.Match[str]) -> str:
 
 
 def _decimal(fraction: re.Match[str]) -> str:
-    """2½ as 2.5."""
-    whole, over, under = (found for found in fraction.groups() if found is not None)
-    return f" {int(whole or 0) + int(over) / int(under):.3f}".rstrip("0").rstrip(".")
+    """2½ as 2.5, and a fraction that may be a date as it is."""
+    text, end = fraction.string, fraction.end()
+    is_number = "⁄" in fraction[0] or _UNIT_OF_FRACTION.match(text, end)
+    if is_number or ((fraction[4] or fraction[0] == "1/2") and _WORD_OF_FRACTION.match(text, end)):
+        return f" {fraction_value(fraction).replace(DECIMAL, '.')}"
+    return fraction[0]
 
 
 def _read(folded: str, number: Number) -> list[Quantity]:

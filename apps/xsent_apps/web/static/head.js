@@ -1,7 +1,7 @@
 // A zero-shot head, as in `LinearClassifier.from_descriptions`: a text gets the label with the nearest centre, or none if
 // it is near no centre. xsent/classification/limit.py explains the limit.
 
-import { cosine } from "./xsent/search.js";
+import { cosine, unit } from "./xsent/search.js";
 
 const WORTH = 4; // a description weighs as much as this many examples
 const FAR = 0.05; // share of the examples that the limit may reject
@@ -70,11 +70,6 @@ function sumOf(description, examples) {
   const sum = description ? description.map((value) => WORTH * value) : new Float32Array(examples[0].length);
   for (const vector of examples) for (let d = 0; d < sum.length; d++) sum[d] += vector[d];
   return sum;
-}
-
-function unit(values) {
-  const norm = Math.hypot(...values);
-  return values.map((value) => value / (norm || 1));
 }
 
 function softmax(scores, scale) {

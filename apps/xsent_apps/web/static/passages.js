@@ -1,7 +1,7 @@
 // Turns Markdown into passages with their headings, as in xsent_apps/notes/passages.py.
 
 const PASSAGE_LENGTH = 500; // characters; a longer passage is cut between two sentences
-const SENTENCE_LENGTH = 2000; // a longer "sentence", such as base64, is cut into parts
+const LONGEST = 2000; // most characters of a passage; a longer one would keep all others, and the reader, waiting
 const JOINED_LENGTH = 200; // short neighbours are joined up to this length
 const LEAD_LENGTH = 200; // a longer paragraph that ends in a colon is more than a lead-in
 const ABOVE = " › "; // between the parts of a context
@@ -135,7 +135,25 @@ export function* sentencesOf(text) {
   }
 }
 
-const inParts = (sentence) => sentence.match(new RegExp(`.{1,${SENTENCE_LENGTH}}`, "gu")) ?? [];
+/** A long text in parts. @param {string} line @returns {string[]} */
+export function inParts(line) {
+  const parts = [];
+  let start = 0;
+  while (line.length - start > LONGEST) {
+    const end = start + endOfPart(line.slice(start, start + LONGEST));
+    parts.push(line.slice(start, end).trim());
+    start = end;
+  }
+  return [...parts, line.slice(start).trim()];
+}
+
+/** Where a part ends best: before its last sentence, which continues in the next part, otherwise at white space, otherwise between any characters. */
+function endOfPart(beginning) {
+  const sentence = [...sentencesOf(beginning)].at(-1).start;
+  const space = beginning.search(/\s\S*$/);
+  const between = /[\uD800-\uDBFF]$/.test(beginning) ? LONGEST - 1 : LONGEST;
+  return [sentence, space].find((end) => end > LONGEST / 2) ?? between;
+}
 
 /** The paragraphs, headings, items of lists, rows of tables and pieces of code of a text. @returns {Generator<Block>} */
 function* blocksOf(lines) {

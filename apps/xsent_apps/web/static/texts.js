@@ -1,7 +1,7 @@
 // Files and pasted text to passages, and passages to sentences.
 
 import { readMarkdown } from "./markdown.js";
-import { fromMarkdown, rejoined, sentencesOf } from "./passages.js";
+import { fromMarkdown, inParts, rejoined, sentencesOf } from "./passages.js";
 import { parseTable, textColumn } from "./table.js";
 
 const LARGEST = 5_000_000; // most bytes of a file
@@ -9,7 +9,6 @@ const SHORT = 12; // characters; a sentence this short is joined with the next
 const BLOCKS = "p, div, li, h1, h2, h3, h4, h5, h6, br, tr, td, th, dt, dd, section, article, pre";
 const LAYOUT = "table, h1, h2, h3, h4, h5, h6, pre, section, article"; // elements that only tables for layout contain
 const UNSEEN = "script, style, noscript, template, svg, nav, footer, button, select, textarea, [hidden], [role=navigation], rp, rt, rtc";
-const LONGEST = 2000; // most characters of a passage; a longer one would keep all others, and the reader, waiting
 
 /** @typedef {{name: string, text: string, isFile?: boolean, column?: number, id?: number}} Source columns for a table */
 /** @typedef {{start: number, text: string}} Sentence start is its position in the passage */
@@ -102,8 +101,8 @@ function joinToTerm(description, term) {
   term.remove();
 }
 
-/** A text without the Markdown of emphasis, code and links. @param {string} text */
-const plain = (text) => text.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/(\*\*|__|`)/g, "");
+/** A text without the marks of code; its content stays, such as `__init__`. @param {string} text */
+const plain = (text) => text.replaceAll("`", "");
 
 /** One passage per line, several for a long line; wrapped lines are rejoined. @param {string} text */
 const toLines = (text) =>
@@ -119,26 +118,6 @@ function isWrapped(lines) {
   const full = broken.filter((line, i) => line.length + 1 + lines[i + 1].search(/\s|$/) > margin);
   const open = broken.filter((line) => !/[.!?:;。！？…]["'”’»)]?$/.test(line));
   return margin >= 50 && margin <= 120 && full.length > 0.8 * broken.length && open.length > broken.length / 2;
-}
-
-/** @param {string} line @returns {string[]} */
-function inParts(line) {
-  const parts = [];
-  let start = 0;
-  while (line.length - start > LONGEST) {
-    const end = start + endOfPart(line.slice(start, start + LONGEST));
-    parts.push(line.slice(start, end).trim());
-    start = end;
-  }
-  return [...parts, line.slice(start).trim()];
-}
-
-/** Where a part ends best: before its last sentence, which continues in the next part, otherwise at white space, otherwise between any characters. */
-function endOfPart(beginning) {
-  const sentence = [...sentencesOf(beginning)].at(-1).start;
-  const space = beginning.search(/\s\S*$/);
-  const between = /[\uD800-\uDBFF]$/.test(beginning) ? LONGEST - 1 : LONGEST;
-  return [sentence, space].find((end) => end > LONGEST / 2) ?? between;
 }
 
 /** @param {string} passage @returns {Sentence[]} */

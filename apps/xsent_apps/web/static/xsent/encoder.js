@@ -2,6 +2,7 @@
 
 import { folderUrl, readFile, unpack } from "./files.js";
 import { KnownWords } from "./known_words.js";
+import { unit } from "./search.js";
 import { Tokenizer } from "./tokenizer.js";
 import * as ort from "./vendor/onnxruntime.js";
 
@@ -64,7 +65,7 @@ export class Encoder {
       const vector = await this.#embed(window);
       for (let i = 0; i < dim; i++) total[i] += window.length * vector[i];
     }
-    return { vector: ofLengthOne(total), windows, unknown: this.tokenizer.mostlyUnknown(ids) };
+    return { vector: unit(total), windows, unknown: this.tokenizer.mostlyUnknown(ids) };
   }
 
   /** The same for a query, with its words. */
@@ -88,11 +89,6 @@ export class Encoder {
     }
     return differences;
   }
-}
-
-function ofLengthOne(values) {
-  const norm = Math.hypot(...values) || 1;
-  return Float32Array.from(values, (value) => value / norm);
 }
 
 async function check(name, bytes, expected) {

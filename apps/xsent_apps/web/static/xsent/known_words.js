@@ -1,5 +1,7 @@
 // How near words are to each other, whatever their language, as in xsent/known_words.py.
 
+import { unit } from "./search.js";
+
 const MOST = 64; // pieces; a longer query is a text in itself, not a search for words
 const UNRELATED = 0.3; // nearness of unrelated texts, before it is scaled
 const READ = 20_000; // characters of a text
@@ -59,11 +61,6 @@ export class KnownWords {
       }),
     );
   }
-}
-
-function unit(values) {
-  const norm = Math.hypot(...values) || 1;
-  return values.map((value) => value / norm);
 }
 
 /** A positive float16 from its bits. */

@@ -15,6 +15,12 @@ export function cosine(a, b) {
   return sum;
 }
 
+/** Scaled to length 1; zero stays. @param {Float32Array} vector */
+export function unit(vector) {
+  const norm = Math.hypot(...vector) || 1;
+  return Float32Array.from(vector, (value) => value / norm);
+}
+
 /**
  * Passages best first, ties in order; the words of the query count, too.
  * @template {{keys: string, encoded: {vector: Float32Array}}} P
