@@ -67,7 +67,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 nitpicky = True
 # Names of other packages are not looked up, which needs a network. Item is a type variable.
-nitpick_ignore_regex = [("py:.*", r"(?!xsent\b).*"), ("py:class", r"xsent\.tasks\.Item")]
+nitpick_ignore_regex = [("py:.*", r"(?!xsent\b).*"), ("py:class", r"xsent\.(tasks\.Item|known_words\.KnownWords)")]
 
 
 def _as_written(app: Sphinx, what: str, name: str, *found: Any) -> list[str | None]:  # noqa: ANN401  Sphinx's own
