@@ -37,7 +37,7 @@ from xsent_export.export import export
 from xsent_export.graph import EncoderGraph
 from xsent_export.hub import write_sentence_transformers
 from xsent_export.options import BundleSpec, ExportOptions, Precision
-from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint, save_checkpoint
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.derive import checkpoint_from_bundle
 from xsent_train.model import Encoder
 
@@ -247,7 +247,7 @@ def test_a_graph_for_tools_that_pool_has_the_vector_at_each_token(deep_checkpoin
     np.testing.assert_array_equal(states, np.repeat(vector[:, None], 4, axis=1))
 
 
-def test_a_plain_mean_is_read_from_a_bundle_and_a_checkpoint_of_before(deep_checkpoint: Path, tmp_path: Path) -> None:
+def test_a_plain_mean_is_read_from_a_bundle(deep_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(deep_checkpoint)
     assert Bundle.open(export(checkpoint, tmp_path / "weighs", ExportOptions(**FEW)).path).pooling == "attention"
     plain = {name: 0 * weight if "query" in name else weight for name, weight in checkpoint.weights.items()}
@@ -255,10 +255,6 @@ def test_a_plain_mean_is_read_from_a_bundle_and_a_checkpoint_of_before(deep_chec
     assert (Bundle.open(bundle).pooling, Bundle.open(bundle).format_version) == ("mean", 4)
     names = [name for name in plain if "query" in name]
     assert len(names) == 3 and not any(checkpoint_from_bundle(bundle).weights[name].any() for name in names)
-    old = tmp_path / "old"
-    files = [checkpoint.tokenizer, checkpoint.validation]
-    save_checkpoint(old, checkpoint.about, {n: w for n, w in plain.items() if n not in names}, None, files)
-    assert not any(load_checkpoint(old).weights[name].any() for name in names)
     exact = SentenceEncoder(bundle).encode(TEXTS)
     np.testing.assert_allclose(SentenceEncoder(bundle, backend="numpy").encode(TEXTS), exact, atol=1e-4)
 
