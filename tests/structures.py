@@ -61,7 +61,7 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         "- [B](#b)\n\n# [A *b*](a.md)\nSee [the [old] map](<a b.png> 'c') and [`ls`](a(b).html), "
         "[![the car](a.png =3x)](b), [one][1], [Two] and [x].\n\n"
         "[1]: https://a.example 'One'\n[two]: b.md#c\n[^1]: Note.\n",
-        [("See the [old] map and `ls`, the car, one, Two and [x]. [^1]: Note.", "A b")],
+        [("See the [old] map and `ls`, the car, one, Two and [x]. Note.", "A b")],
     ),
     "links to pages": (
         "[[A]] [[a/B#C|the d]] [[E#F]] [[#G]] [[H#^i]] ![[j.png|300]] ![[K]] `[[L]]` [[ -f m ]]\n\n"

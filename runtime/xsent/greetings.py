@@ -123,7 +123,7 @@ def strip_greetings(text: str) -> str:
     kept = list[str]()
     signed = False  # below a sign-off
     for line in text[start:].split("\n"):
-        if signed and _is_signature(line):
+        if signed and is_signature(line):
             continue
         if found := _SIGNED.search(line):
             line = line[: found.start()]
@@ -138,7 +138,12 @@ def is_sent_from(line: str) -> bool:
     return len(line) <= _LONGEST_SENT and bool(_SENT_LINE.fullmatch(line.strip()))
 
 
-def _is_signature(line: str) -> bool:
+def ends_in_sign_off(line: str) -> bool:
+    """Whether a line ends in a sign-off, such as "Kind regards, Anna"."""
+    return bool(_SIGNED.search(line))
+
+
+def is_signature(line: str) -> bool:
     """Whether a line below a sign-off may be part of the signature."""
     words = line.split()
     return len(words) <= _MOST_SIGNATURE and all(map(_SIGNATURE.fullmatch, words))

@@ -160,6 +160,17 @@ def test_a_signature_below_a_line_of_signs_is_left_out(tmp_path: Path) -> None:
         assert (found == "In the shed.") == (end in SIGNATURES or end == "-" * 30) and found.startswith("In the shed.")
 
 
+def test_a_signature_below_a_sign_off_is_left_out(tmp_path: Path) -> None:
+    text = "From: b\nTo: a\nSubject: Keys\n\nIn the shed.\n\nViele Grüße\n"
+    for end, expected in {
+        "Petra Ott\n\nOtt GmbH\nVertrieb | Tel. 0711 998877 | www.ott.example": "",
+        "Petra": " Petra",
+        "0711 998877": " 0711 998877",
+        "Petra\n\nPS: You find me under 0711 998877.": " Petra PS: You find me under 0711 998877.",
+    }.items():
+        assert " ".join(texts(tmp_path, text + end, "a.eml")) == f"In the shed. Viele Grüße{expected}"
+
+
 def test_odd_mails_are_read(tmp_path: Path) -> None:
     html = "From: a\nSubject: b\nTo: c\nContent-Type: text/html; charset=none\n\n<p>café<blockquote>was forwarded"
     assert texts(tmp_path, html, "a.eml") == ["café was forwarded"]
@@ -387,6 +398,10 @@ TEAMS = "\n".join(
     ["_" * 80, "Microsoft Teams-vergadering", "Klik hier<https://teams.microsoft.com/l/meetup-join/19>", "_" * 80]
 )
 FOOTERS = [
+    "View in browser",
+    "Visualizza questa e-mail nel browser\nОткрыть в браузере",
+    "Ver en el navegador\nIm Browser ansehen",
+    "Voir la version en ligne dans le navigateur\nBekijk deze mail in je browser",
     "—\nReply to this email directly or view it on GitHub.\nYou are receiving this because you were mentioned.",
     "Newsletter abmelden",
     "Vous recevez cet e-mail parce que vous êtes inscrit.\nSe désabonner",
@@ -413,6 +428,8 @@ def test_a_mail_below_its_announcement_and_footers_are_left_out(tmp_path: Path) 
     for kept in (
         "On Monday Anna wrote:\n\nWhere?",
         "Abmelden bitte bis Freitag.",
+        "Lees de gids voor de browser.",
+        "In Firefox or any other browser",
         "You are receiving guests.",
         *CONFIDENTIAL,
     ):

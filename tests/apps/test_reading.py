@@ -171,6 +171,10 @@ def test_subtitles_have_no_times(tmp_path: Path) -> None:
     vtt = "WEBVTT\nKind: captions\n\nNOTE by hand\n\nintro\n"
     vtt += "00:01.000 --> 00:04.000 align:start\n<v Anna>Hello <00:02.000>you\n"
     assert texts(tmp_path, vtt, "a.vtt") == ["Hello you"]
+    rolling = "00:01.000 --> 00:02.000\nWe <c>open</c>\n\n00:02.000 --> 00:02.010\nWe open\n\n"
+    rolling += "00:02.010 --> 00:04.000\nWe open\nthe hive &amp; wait.\n\n"
+    rolling += "00:04.000 --> 00:05.000\nQuiet!\n\n00:05.000 --> 00:06.000\nWe open\n"
+    assert texts(tmp_path, f"WEBVTT\n\n{rolling}", "a.vtt") == ["We open the hive & wait. Quiet! We open"]
     both = "1\n00:00:01,000 --> 00:00:02,000\n手紙は下に\n隠してあった。\nThe letter\nwas below.\n\n"
     both += "2\n00:00:03,000 --> 00:00:04,000\nだれが？"
     assert texts(tmp_path, both, "a.srt") == ["手紙は下に隠してあった。 The letter was below. だれが？"]

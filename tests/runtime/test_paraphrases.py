@@ -122,6 +122,8 @@ def test_made_pairs(kind: str, language: str, text: str, other: str) -> None:
 
 
 SAME_NUMBER = [
+    ("Take 5 mg.", "Prendre 5 milligrammes."),
+    ("50 µg of iron", "50 mcg of iron"),
     ("Das Treffen ist am 12.3.2024.", "The meeting is on 12 March 2024."),
     ("La réunion est le 3/12/2024.", "The meeting is on December 3rd, 2024."),
     ("The 16th is free.", "16 мая свободно."),
@@ -220,6 +222,9 @@ OTHER_NUMBER = [
     ("40 m of rope", "40 m² of rope"),
     ("Version 1.2.3 is out.", "Version 1.3.2 is out."),
     ("The trip is 5 km.", "The trip is five miles."),
+    ("Take 5 mg.", "Take 5 ml."),
+    ("Take 50 µg.", "Prenez 50 mg."),
+    ("Add 2 dl.", "Add 2 cl."),
     ("It takes 2 hours.", "Es dauert zwei Tage."),
     ("It costs 5 euros.", "It costs $5."),
     ("at 2:30 pm", "at 2:30 am"),
@@ -266,6 +271,11 @@ OPPOSITES = [
     ("Die Tür ist auf.", "Die Tür ist zu."),
     ("Das Licht ist an.", "The light is off."),
     ("The shop is open.", "Le magasin est fermé."),
+    ("The opening is in May.", "The closing is in May."),
+    ("Die Eröffnung ist im Mai.", "La fermeture est en mai."),
+    ("L'ouverture est en mai.", "Het is de sluitingsdag in mei."),
+    ("La hora de apertura", "A hora de encerramento"),
+    ("День открытия", "閉会の日"),
     ("He arrived before noon.", "Er kam nach dem Mittag an."),
     ("The meeting is on Monday.", "La réunion est mardi."),
     ("会議は月曜日です。", "Встреча во вторник."),
@@ -349,6 +359,8 @@ OPPOSITES = [
     ("The fixed rate is low.", "Het variabele tarief is laag."),
 ]
 NOT_OPPOSITES = [
+    ("The opening is in May.", "Die Eröffnung ist im Mai."),
+    ("La clôture est en mai.", "La chiusura è a maggio."),
     ("How do I cancel my contract?", "Wie kündige ich meinen Vertrag?"),
     ("The fixed rate is low.", "Der feste Tarif ist niedrig."),
     ("The door is open.", "Die Tür ist offen."),

@@ -37,6 +37,7 @@ _TOKEN = re.compile(
       | ^[-*+][ ][^\n]*\n\{:[ ]?toc\b[^\n]*$ | ^[ \t]*+ (?i: \[\[?(?:_?toc_?)\]?\] ) [ \t]*+ $  # a table of contents
       | ^[ \t]*+ (?:[-*+]|\d{1,3}[.)]) [ \t]++ \[[^\]\n]*+\]\(\#[^)\n]*+\) [ \t]*+ $  # a line of one
       | (?<=[^\s|]) \[\^[^\[\]\s]{1,40}\] (?!:) | (?<=\S) \\ $                  # the number of a footnote, a line's end
+      | ^[ ]{0,3} \[\^[^\[\]\s]{1,40}\]: [ \t]+                                  # that number before its text
       | ^[ \t]*+ \{ (?: :[^{}\n:]* | %(?![ ]comment)[^%\n]*% ) \} [ \t]*+ $      # kramdown, Liquid
       | (?: (?<=[)\]`]) | (?<=\S) [ \t]++ (?=\{[^{}\n]*+\}[ \t]*+$) ) \{ [ ]? (?: :[ ]?[a-z] | \#[A-Za-z0-9]
             | [.][A-Za-z] ) [^{}\n]*+ \}                                               # attributes of kramdown, Pandoc

@@ -193,6 +193,7 @@ def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
         or attributes.get("role") in _ROLES_WITHOUT_TEXT
         or "hidden" in attributes
         or bool(_UNSEEN.search(attributes.get("style") or ""))
+        or "share" in (attributes.get("class") or "").split()
         or (tag == "a" and any(map(_BUTTON.fullmatch, [*classes, attributes.get("role") or ""])))
         or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, classes)))
     )

@@ -5,6 +5,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from html import unescape
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -132,16 +133,20 @@ def _read_subtitles(text: str) -> Source:
     lines = list[tuple[int, str]]()
     title = list[tuple[int, str]]()
     spoken = False  # after the time of a subtitle, up to an empty line
+    last = list[str]()  # the lines of the subtitle before
+    said = list[str]()
     hyphens = Hyphens(text)
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if _CUE.match(line):
-            spoken = True
+            spoken, last, said = True, said, []
         elif not line.strip():
             spoken = False
             lines += [*hyphens.rejoined(title, shortest=1), (number, "")]
             title = []
         elif spoken:
-            title.append((number, _CUE_TAG.sub("", without_ruby_tags(line))))
+            said.append(unescape(_CUE_TAG.sub("", without_ruby_tags(line))))
+            if said[-1] not in last:  # captions that roll repeat the line above
+                title.append((number, said[-1]))
     return Source(lines, [])
 
 

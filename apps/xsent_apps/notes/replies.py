@@ -58,6 +58,10 @@ _LONGEST_SIGNATURE = 10  # lines
 # What services write below an email: why somebody gets it, and how to get no more.
 _FOOTER = re.compile(
     r"\W*(?:reply to this e?-?mail directly|view (?:this e?-?mail|it) (?:in your browser|on git\w+)|message id: <|"
+    r"view (?:this e?-?mail |it )?(?:in (?:your |a )?browser|online)\W*$|"
+    r"im browser (?:ansehen|anzeigen|öffnen|lesen)\W*$|"
+    r"(?:voir|lire|ver|vedi|visualizza|apri|bekijk|lees|открыть|посмотреть)\b[^\n.]{0,30}\b"
+    r"(?:dans (?:le|un|votre)|en (?:el|su|tu)|no|nel|in (?:je|uw|de)|в) (?:browser|navigateur|navegador|браузере)\W*$|"
     r"you(?:['’]re| are)? receiv(?:ing|ed?) this (?:e?-?mail|message|newsletter|because)|unsubscribe from (?:this|our)|"
     r"(?:sie erhalten|du erhältst) dies\w+ (?:e-?mail|mail|nachricht|newsletter)|"
     r"(?:vous recevez|tu reçois) (?:cet? e-?mail|ce courriel|ce message|cette newsletter)|"
@@ -208,7 +212,7 @@ def _own(lines: Lines) -> Lines:
             continue
         quoted = quoted and not line.strip()
         own.append((number, line))
-    own = _without_sections(own)
+    own = _without_signature(_without_sections(own))
     return own if any(line.strip() for _, line in own) else []
 
 
@@ -222,6 +226,20 @@ def _without_sections(lines: Lines) -> Lines:
     if sections and _has(_CONTACT, sections[-1], _LONGEST_SIGNATURE):
         del sections[-1]
     return [*kept, *chain.from_iterable(sections)]
+
+
+def _without_signature(lines: Lines) -> Lines:
+    """An email without what is below its sign-off, if that is a name and then an address or a number."""
+    from xsent.greetings import ends_in_sign_off, is_signature  # see `_own`
+
+    for place in range(len(lines) - 1, -1, -1):
+        if ends_in_sign_off(lines[place][1]):
+            name, *rest = [line for line in lines[place + 1 :] if line[1].strip()] or [(0, "")]
+            is_signed = not _CONTACT.search(name[1]) and _has(_CONTACT, rest, _LONGEST_SIGNATURE)
+            return lines[: place + 1] if is_signed else lines
+        if not is_signature(lines[place][1]):
+            break
+    return lines
 
 
 def _has(pattern: re.Pattern[str], section: Lines, most: int) -> bool:
