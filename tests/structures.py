@@ -247,6 +247,17 @@ Room   Code
 Attic  `a|b`
 =====  =====
 
+   .. list-table:: Lamps
+      :header-rows: 1
+
+      * - Lamp
+        - Watts
+      * - Green
+          hall
+        - 15
+      * - Blue
+        -
+
 Start
 -----
 .. [1] A foot-
@@ -263,6 +274,9 @@ RST_SHOWN: Shown = [
     ("Room: Cellar · Key: 16", "Manual › Install › Keys"),
     ("Room: Both", "Manual › Install › Keys"),
     ("Room: Attic · Code: `a|b`", "Manual › Install › Keys"),
+    ("Lamps", "Manual › Install › Keys"),
+    ("Lamp: Green hall · Watts: 15", "Manual › Install › Keys"),
+    ("Lamp: Blue", "Manual › Install › Keys"),
     ("A footnote.", "Manual › Start"),
 ]
 

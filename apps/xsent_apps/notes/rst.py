@@ -33,6 +33,7 @@ _TEXT = frozenset(
     "highlights pull-quote compound container versionadded versionchanged deprecated seealso glossary table list-table "
     "csv-table centered hlist only class".split()
 )
+_CELL = re.compile(r"[ \t]*(\*[ \t]+)?-(?:[ \t]+(.*))?$")  # of a list-table; a star begins a row
 _BORDER = re.compile(r"[ \t]*-{2,}(?:[ \t]+-{2,})+[ \t]*$")  # between the rows of a table
 _GRID = re.compile(r"[ \t]*\+(?:[-=]{2,}\+)+[ \t]*$")  # above and below the rows of a table with lines around its cells
 _GRID_PART = re.compile(r"[ \t]*[|+][ \t|+=-]*$")  # where some cells continue
@@ -118,9 +119,29 @@ class _File:
             yield first, _inline(argument) if name not in ("only", "class", "container") else ""
         if name in _PICTURES or name in _TEXT:
             yield self._place, ""
+            if name == "list-table":
+                yield from self._list_table(indent, any(":header-rows:" in option for option in options))
             return  # its content follows as text
         if name not in _CODE:
             self._skip(indent)
+
+    def _list_table(self, indent: int, has_header: bool) -> Iterator[tuple[int, str]]:
+        """The rows of a table that is a list of lists."""
+        first = self._place
+        self._skip(indent)
+        rows = list[tuple[int, list[list[str]]]]()  # the lines of each cell
+        for number, line in enumerate(self._lines[first : self._place], first + 1):
+            cell = _CELL.match(line)
+            if cell and cell[1]:
+                rows.append((number, []))
+            if cell and rows:
+                rows[-1][1].append([cell[2] or ""])
+            elif rows:
+                rows[-1][1][-1].append(line)
+        for place, (number, cells) in enumerate(rows):
+            yield number, self._row(cells)
+            if has_header and place == 0:
+                yield number, "|---|"
 
     def _table(self, line: str) -> Iterator[tuple[int, str]] | None:
         """The rows of a table that begins on this line; a line between rows is empty."""
