@@ -62,6 +62,11 @@ def without_markup(text: str) -> str:
     """A text without tags and comments of HTML, and with characters for its entities."""
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_comments(text)))
+    return without_entities(text)
+
+
+def without_entities(text: str) -> str:
+    """A text with characters for the entities of HTML."""
     return html.unescape(NO_CHARACTER.sub("\ufffd", text)) if "&" in text else text
 
 

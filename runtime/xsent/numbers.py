@@ -64,6 +64,7 @@ PARTS = {
     "DIGITS": "".join(_KANJI),
     "SCALE_SIGNS": "".join(_JAPANESE_SCALES),
     "HALVES": "|".join(HALVES),
+    "INITIALS": "".join(dict.fromkeys(word[0] for word in HALVES)),  # looked for first, because few places have one
 }
 for _name, _template in _TABLES["parts"].items():
     PARTS[_name] = pattern(_template)

@@ -187,15 +187,16 @@ class _Page(HTMLParser):
 
 def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
     """Whether an element is hidden or has no text of its own, like navigation."""
-    classes = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".split()
+    classes = (attributes.get("class") or "").split()
+    names = [*classes, *(attributes.get("id") or "").split()]
     return (
         tag in _TAGS_WITHOUT_TEXT
         or attributes.get("role") in _ROLES_WITHOUT_TEXT
         or "hidden" in attributes
         or bool(_UNSEEN.search(attributes.get("style") or ""))
-        or "share" in (attributes.get("class") or "").split()
-        or (tag == "a" and any(map(_BUTTON.fullmatch, [*classes, attributes.get("role") or ""])))
-        or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, classes)))
+        or "share" in classes
+        or (tag == "a" and any(map(_BUTTON.fullmatch, [*names, attributes.get("role") or ""])))
+        or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, names)))
     )
 
 

@@ -5,14 +5,13 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from html import unescape
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xsent import DataError
-from xsent.clean import ANSI
+from xsent.clean import ANSI, without_entities
 from xsent.errors import MissingExtraError, in_one_line, require_extra
 from xsent.files.encodings import declared_encoding, decoded
 from xsent.files.hyphens import Hyphens
@@ -144,7 +143,7 @@ def _read_subtitles(text: str) -> Source:
             lines += [*hyphens.rejoined(title, shortest=1), (number, "")]
             title = []
         elif spoken:
-            said.append(unescape(_CUE_TAG.sub("", without_ruby_tags(line))))
+            said.append(without_entities(_CUE_TAG.sub("", without_ruby_tags(line))))
             if said[-1] not in last:  # captions that roll repeat the line above
                 title.append((number, said[-1]))
     return Source(lines, [])

@@ -148,10 +148,16 @@ class TextFiles(Generic[L]):
 
     kind: ClassVar[str]  # of LAYOUTS
     what: ClassVar[str]  # a line is, in messages
+    columns: ClassVar[tuple[int, ...]] = (6,)  # numbers of fields that a line may have
+
+    @classmethod
+    def parse(cls, line: bytes) -> L | str:
+        """Parse a line, or return the reason why it is invalid."""
+        fields = split_line(line, *cls.columns)
+        return fields if isinstance(fields, str) else cls._read(fields)
 
     @staticmethod
-    def parse(line: bytes) -> L | str:
-        """Parse a line, or return the reason why it is invalid."""
+    def _read(fields: list[str]) -> L | str:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[L]:
@@ -184,14 +190,10 @@ class TextFiles(Generic[L]):
 class Corpus(TextFiles[Pair]):
     """Files of pairs."""
 
-    kind, what = PAIRS, "pair"
+    kind, what, columns = PAIRS, "pair", (4, 3, 2)
 
     @staticmethod
-    def parse(line: bytes) -> Pair | str:
-        """Parse a line into a pair, or return the reason why it is invalid."""
-        fields = split_line(line, 4, 3, 2)
-        if isinstance(fields, str):
-            return fields
+    def _read(fields: list[str]) -> Pair | str:
         if len(fields) == 2:
             fields.insert(1, ENGLISH)
         return Pair(fields[0], fields[1], fields[2], "".join(fields[3:]))
@@ -203,11 +205,7 @@ class ScoredPairs(TextFiles[ScoredPair]):
     kind, what = SCORED, "scored pair"
 
     @staticmethod
-    def parse(line: bytes) -> ScoredPair | str:
-        """Parse a line into a scored pair, or return the reason why it is invalid."""
-        fields = split_line(line, 6)
-        if isinstance(fields, str):
-            return fields
+    def _read(fields: list[str]) -> ScoredPair | str:
         try:
             score = float(fields[5])
         except ValueError:
@@ -224,11 +222,7 @@ class Passages(TextFiles[Passage]):
     kind, what = PASSAGES, "query with a passage"
 
     @staticmethod
-    def parse(line: bytes) -> Passage | str:
-        """Parse a line into a query with its passage, or return the reason why it is invalid."""
-        fields = split_line(line, 6)
-        if isinstance(fields, str):
-            return fields
+    def _read(fields: list[str]) -> Passage | str:
         if " " in fields[3]:
             return f"{fields[3][:20]!r} is not a language code"
         return Passage(*fields)

@@ -24,6 +24,7 @@ const PARTS = {
   DIGITS: Object.keys(KANJI).join(""),
   SCALE_SIGNS: Object.keys(JAPANESE_SCALES).join(""),
   HALVES: TABLES.halves.replaceAll(" ", "|"),
+  INITIALS: [...new Set(TABLES.halves.split(" ").map((word) => word[0]))].join(""),
 };
 for (const [name, template] of Object.entries(TABLES.parts)) PARTS[name] = pattern(template);
 const [IN_MORNING, IN_EVENING] = [PARTS.MORNING, PARTS.EVENING].map((half) => new RegExp(`^(?:${half})$`));
