@@ -352,6 +352,16 @@ def backends(results: Results) -> str:
     return markdown_table(["`backend=`", "time, ms", "first vector, ms", "memory, MiB"], rows)
 
 
+def kept(results: Results) -> str:
+    """The share of the ten nearest passages that stay when vectors are computed or stored in 8 bits, or as binary."""
+    forms = {"bundle": "int8 model", "int8": "int8 vectors", "binary": "binary vectors"}
+    rows = []
+    for m in results.of("kept"):
+        cells = [f"{shown(m, f'kept_{form}')} ({shown(m, f'kept_{form}_worst')})" for form in forms]
+        rows.append([str(m.axes["layers"]), *cells])
+    return markdown_table(["layers", *forms.values()], rows)
+
+
 TABLES: Mapping[str, Callable[[Results], str]] = {
-    make.__name__: make for make in (systems, languages, layers, vectors, weights, backends)
+    make.__name__: make for make in (systems, languages, layers, vectors, kept, weights, backends)
 }

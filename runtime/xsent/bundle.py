@@ -177,8 +177,8 @@ class Bundle(Manifest):
     def fingerprint_of(self, space: str | None = None) -> str:
         """Identity of the vectors of its depth, mapped into another model's space if one is named.
 
-        "a69473638e4588a6" of all layers, "a69473638e4588a6.2" of two layers, "a69473638e4588a6@all-MiniLM-L6-v2" or
-        "a69473638e4588a6@all-MiniLM-L6-v2.2" mapped; "a69473638e4588a6@my-model-0c1d2e3f" if the matrix has a file of
+        "8e9bea496fa558de" of all layers, "8e9bea496fa558de.2" of two layers, "8e9bea496fa558de@all-MiniLM-L6-v2" or
+        "8e9bea496fa558de@all-MiniLM-L6-v2.2" mapped; "8e9bea496fa558de@my-model-0c1d2e3f" if the matrix has a file of
         its own, with the first digits of its SHA-256. The part before the depth is the space, see `same_space`. Vectors
         that are already in that space need no mapping. Raises ValueError if there is no such space.
         """

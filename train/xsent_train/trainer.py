@@ -347,9 +347,9 @@ class Trainer:
         return list(dict.fromkeys([*known, "en", *self.recipe.languages]))
 
     def _attribution(self) -> list[str]:
-        """The sources for the model card: those that the recipe names, or else those of the start and of the text."""
+        """The sources for the model card: those of the start, and those that the recipe names, or else the text."""
         known = self.started_from.about.get("attribution", []) if self.started_from is not None else []
-        return list(self.recipe.attribution or dict.fromkeys([*known, *self.data.sources]))
+        return list(dict.fromkeys([*known, *(self.recipe.attribution or self.data.sources)]))
 
     def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
         """The matrices from several teachers' vectors to targets; after a stage, also those into teachers' spaces.
