@@ -267,7 +267,7 @@ LIMITS = """
 Other statuses:
 
 - **401**: the key is missing or wrong.
-- **403**: without a key, the request was sent to a name that `--allow-host` does not have.
+- **403**: the request was sent to a host name that the server [does not accept](../guides/serve.md#options).
 - **408**: the body took more than 30 seconds.
 - **415**: the body is compressed. Send it without `Content-Encoding`.
 - **500**: a failure of the server; its log has the details.

@@ -1,7 +1,7 @@
 """One turn of a system, measured in a fresh process that prints its figures: python -m xsent_bench.turns TASK.
 
 pytest-benchmark, which times our own encoder in `test_encoding`, has neither turns nor fresh processes. Without them a
-busy machine doubles the difference between two equal systems; bench/README.md has the figures.
+busy machine doubles the difference between two equal systems.
 """
 
 import json

@@ -60,7 +60,9 @@ def test_every_listed_file_is_served_with_its_type(server: HTTPConnection) -> No
         assert len(content) == file["bytes"]
         kinds = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8", ".gz": UNKNOWN}
         assert response.headers["Content-Type"] == kinds.get(Path(name).suffix, response.headers["Content-Type"])
-    assert ask(server, "/")[1] == (STATIC / "index.html").read_bytes()
+    page = ask(server, "/")[1]
+    assert page == (STATIC / "index.html").read_bytes()
+    assert {*re.findall(r'(?:href|src)="([^"#]+)"', page.decode())} <= listed.keys()
 
 
 def test_the_page_may_talk_to_nobody_else(server: HTTPConnection) -> None:
