@@ -96,7 +96,7 @@ for _task, (_summary, _example) in _COMMANDS.items():
 @app.command(
     "space",
     short_help="Agreement with another model's space.",
-    epilog="Example: xsent evaluate space DATA/eval/tatoeba --english-by all-MiniLM-L6-v2",
+    epilog="Example: xsent evaluate space DATA/eval/tatoeba --english-by FOLDER --space all-MiniLM-L6-v2",
 )
 def compare_spaces(
     data_folder: FolderArgument,
