@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 
 class XsentError(Exception):
-    """Base of every error that xsent raises on purpose; its message is one line, written for people."""
+    """Base of these errors; the message is one line, written for people."""
 
 
 class BundleError(XsentError):

@@ -123,7 +123,7 @@ def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Te
     """Which pairs of a batch should not be contrasted: the same English sentence, or nearly the same meaning.
 
     Two pairs are near when either side's vectors have a cosine above the threshold (the pre-filter of LASER3-CO,
-    tan2022 section 3.2, applied to a batch instead of a queue). With a threshold of 1 or more, only `group` counts: the
+    tan2022 section 2.2, applied to a batch instead of a queue). With a threshold of 1 or more, only `group` counts: the
     identity of each pair's English sentence [B]. Returns the `ignore` of other functions, a symmetric matrix.
     """
     same = group[:, None] == group[None, :]

@@ -92,7 +92,7 @@ class Distil(Objective):
 
 
 class ContrastiveDistil(Objective):
-    """Find the teacher's vector among those of earlier batches (LASER3-CO; tan2022 section 3)."""
+    """Find the teacher's vector among those of earlier batches (LASER3-CO; tan2022 section 2)."""
 
     temperature: PositiveFloat = 0.05
     queue: PositiveInt = 4096  # vectors of earlier batches

@@ -70,7 +70,7 @@ def paraphrase_mining(
         encoder: The encoder of the sentences.
         sentences: Texts; equal ones are pairs, too, empty ones are not.
         threshold: Lowest score of a pair, see `mine_paraphrases`.
-        strict: Skip pairs that differ in a number, a negation or who did what, see `split_pairs`.
+        strict: Skip pairs that differ in a number, a negation, an opposite or who did what, see `split_pairs`.
         show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
     Returns:

@@ -32,7 +32,7 @@ def update_index(
 
     Creates the index if it does not exist. Every saved step can be searched at once, also by words. After a kill, the
     same call continues: an incomplete document has no stamp in `SearchIndex.documents` and must be given again. Rows of
-    removed documents are freed when they outnumber the others.
+    removed documents are freed when they are 10,000 or more and outnumber the others.
 
     Args:
         path: The folder; its parent must exist.
