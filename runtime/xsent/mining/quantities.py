@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from xsent.fractions import FRACTION, fraction_value
 from xsent.mining.number_words import HALF, TABLES, number_words
-from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, value
+from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, shifted, value
 
 _HALF_MORE = (
     " (?:and a half|et demie?|[ye] (?:un |um )?(?:medi|mei|mezz)[ao]|en een half|с половиной)" + f"(?![{LETTERS}])"
@@ -22,6 +22,10 @@ _JAPANESE_HALF = re.compile("半(?=[分錠額日年個数月枚杯])")
 _UNIT_OF = {
     name.replace("_", " "): unit for unit, names in TABLES["units"].items() for name in names.casefold().split()
 }
+_STEPS = defaultdict[str, list[tuple[str, int]]](list)  # by unit: a larger one, and the exponent of the step to it
+for _steps in TABLES["steps"]:
+    for _unit, _exponent in _steps.items():
+        _STEPS[_unit].append((f" {[*_steps][-1]}", _exponent))
 _NAMES = "|".join(map(re.escape, sorted(_UNIT_OF, key=len, reverse=True)))
 _UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES}|(?:per|pour) cent|por ciento|por cento|per cento)(?![{LETTERS}'’])")
 _UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub|大さじ|小さじ) ?$")
@@ -29,10 +33,16 @@ _UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub|大さじ|小さ�
 _UNIT_OF_FRACTION = re.compile(f" ?(?:{_NAMES})(?![{LETTERS}])")
 _WORD_OF_FRACTION = re.compile(" [^\\W\\d_]")
 _ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volume; in capitals
-    "\\b(?=[IVX]{2})X{0,3}(?:IX|IV|V?I{0,3})(?!\\w)"
+    "\\b(?=[IVX]{2}|[IVX]er? si)X{0,3}(?:IX|IV|V?I{0,3})(?=(?:er?|ème)?(?!\\w))"
     "|\\b(?i:vol(?:ume[ns]?|[.])?|b(?:an)?d[.]?|tom[eo]|deel|teil|part(?:ie|e)?|chapter|kapitel|chapitre|cap[íi]tulo|capitolo"
     "|hoofdstuk|том|часть|глава) [IVX](?!\\w)"
 )
+_DECADES = re.compile(
+    "(?:(?:the|early|late|mid)[ -](?:[0-9]{3}0['’]?s(?: (?:and|or|to) |[-–/]))?[0-9]{3}0['’]?s"
+    "|(?:années|años|anni|anos|jaren|década de|décennie|decennio) (?:[0-9]{3}0 (?:et|y|e|en) )?[0-9]{3}0"
+    "|(?<![0-9])[0-9]{3}0(?:ern?|erjahren?|-?(?:е|х|ые|ых)))(?!\\w)"
+)
+_DECADE = "年代"  # after the number, as in Japanese
 _POWER = re.compile(f"(?<=[0-9])( ?(?:[ck]?m|ft|[кс]?м))\\^?([23])(?![0-9{LETTERS}])")  # m² in the form NFKC, or m^2
 _MINUS = re.compile(
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
@@ -82,7 +92,7 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
     for other in second:
         for table, forms in ((units, other.forms), (also, other.also)):
             for form in forms:
-                table[form].add(other.unit)
+                table[form].add("" if " " in form else other.unit)
     for one in first:
         found = set[str]().union(*(units[form] for form in one.forms | one.also), *(also[form] for form in one.forms))
         if not found or (one.unit and not found & {"", one.unit}):
@@ -95,6 +105,7 @@ def quantities(text: str) -> list[Quantity]:
     plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", text))
     folded = FRACTION.sub(_decimal, _ONE.sub("1 ", plain.casefold()))
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
+    folded = _DECADES.sub(lambda found: re.sub("([0-9]{3}0)['’]?[a-zа-я-]*", rf"\1{_DECADE} ", found[0]), folded)
     numbers = find_numbers(folded)
     halves = (Number("plain", *found.span(), ((HALF,),)) for found in _JAPANESE_HALF.finditer(folded))
     every = sorted([*numbers, *number_words(folded, numbers), *halves], key=lambda number: number.start)
@@ -123,6 +134,8 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if number.kind not in ("plain", "amount", "decimal"):
         return [Quantity(frozenset(forms), _hours(forms, number.kind), "") for forms in number.words]
     (forms,) = number.words
+    if folded.startswith(_DECADE, number.end):  # the 1960s, or the 60s
+        return [Quantity(frozenset({forms[0] + _DECADE}), frozenset({forms[0][2:]}), "")]
     before = folded[max(0, number.start - _BEFORE) : number.start]
     end = number.end
     ahead = _UNIT_BEFORE.search(before)
@@ -132,6 +145,7 @@ def _read(folded: str, number: Number) -> list[Quantity]:
         unit = _UNIT_OF.get(after[1], "%") if after else _UNIT_OF[ahead[1]] if ahead else ""
         if number.kind == "decimal":  # 3.10 euros are 3.1, unlike versions
             forms = (*forms, value(*forms[0].split(DECIMAL)))
+        forms = (*forms, *(shifted(form, exponent) + base for base, exponent in _STEPS[unit] for form in forms))
     elif number.kind == "plain" and (letter := _LETTER_AFTER.match(folded, end)):  # room 12a
         return [Quantity(frozenset({forms[0] + letter[0]}), frozenset(forms), "")]
     if _MINUS.search(before):
@@ -139,8 +153,6 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
         forms = (f"{forms[0]}{DECIMAL}5",)
     also = _hours(forms, "plain") if unit in ("", "hour") else frozenset[str]()
-    if re.fullmatch("[0-9]{3}0", forms[0]):  # the 1960s
-        also |= {forms[0][2:]}
     if HALF in forms:
         also |= _OF_HALF
     noun = _NOUN.match(folded, number.end) if not unit else None
