@@ -97,6 +97,10 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
             )
         ],
     ),
+    "tasks": (
+        "- [x] Pay [the rent](a)\n  * [ ] Call Ann\n1. [/] Paint\n- [x](a) is\n- [y] and\n\n[x] too.\n",
+        [("- Pay the rent * Call Ann 1. Paint - x is - [y] and [x] too.", "")],
+    ),
     "comments without an end stay": ("One <!-- two.\n\n%% three\n", [("One <!-- two. %% three", "")]),
     "pictures": (
         f"![the map](data:image/png;base64,{BASE64})\n![][a] stays.\n\n[a]: <data:image/png;base64,{BASE64}>\n"
@@ -145,7 +149,7 @@ secret
 *** secret
 ** Roof :leak:
 CLOSED: [2024-03-09 Sat 10:12]
-It leaks.
+- [X] It leaks.
 #+BEGIN_COMMENT
 secret
 #+END_COMMENT
@@ -173,7 +177,7 @@ ORG_SHOWN: Shown = [
     ("The cottage.", ""),
     ("- TODO Call the plumber, phone, urgent", "Tasks"),
     (
-        "It leaks. # ls # -l * ls Mend the roof, see roof.png. Now or never: `a *b*`, ~/c and 2 * 3 * 4.",
+        "- It leaks. # ls # -l * ls Mend the roof, see roof.png. Now or never: `a *b*`, ~/c and 2 * 3 * 4.",
         "Tasks › Roof, leak",
     ),
     ("Room: Hall · Key: 15", "Tasks › Roof, leak"),
@@ -256,6 +260,9 @@ Attic  `a|b`
           hall
         - 15
       * - Blue
+
+          - dim
+          * - warm
         -
 
 Start
@@ -276,7 +283,7 @@ RST_SHOWN: Shown = [
     ("Room: Attic · Code: `a|b`", "Manual › Install › Keys"),
     ("Lamps", "Manual › Install › Keys"),
     ("Lamp: Green hall · Watts: 15", "Manual › Install › Keys"),
-    ("Lamp: Blue", "Manual › Install › Keys"),
+    ("Lamp: Blue - dim * - warm", "Manual › Install › Keys"),
     ("A footnote.", "Manual › Start"),
 ]
 

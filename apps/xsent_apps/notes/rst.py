@@ -33,7 +33,7 @@ _TEXT = frozenset(
     "highlights pull-quote compound container versionadded versionchanged deprecated seealso glossary table list-table "
     "csv-table centered hlist only class".split()
 )
-_CELL = re.compile(r"[ \t]*(\*[ \t]+)?-(?:[ \t]+(.*))?$")  # of a list-table; a star begins a row
+_CELL = re.compile(r"([ \t]*(?:\*[ \t]+)?)-(?:[ \t]+(.*))?$")  # of a list-table; a star begins a row
 _BORDER = re.compile(r"[ \t]*-{2,}(?:[ \t]+-{2,})+[ \t]*$")  # between the rows of a table
 _GRID = re.compile(r"[ \t]*\+(?:[-=]{2,}\+)+[ \t]*$")  # above and below the rows of a table with lines around its cells
 _GRID_PART = re.compile(r"[ \t]*[|+][ \t|+=-]*$")  # where some cells continue
@@ -128,13 +128,15 @@ class _File:
     def _list_table(self, indent: int, has_header: bool) -> Iterator[tuple[int, str]]:
         """The rows of a table that is a list of lists."""
         first = self._place
+        column = 0  # where the dash of a cell is
         self._skip(indent)
         rows = list[tuple[int, list[list[str]]]]()  # the lines of each cell
         for number, line in enumerate(self._lines[first : self._place], first + 1):
             cell = _CELL.match(line)
-            if cell and cell[1]:
+            if cell and "*" in cell[1] and (not rows or len(cell[1]) == column):
+                column = len(cell[1])
                 rows.append((number, []))
-            if cell and rows:
+            if cell and len(cell[1]) == column:  # deeper ones are lists in a cell
                 rows[-1][1].append([cell[2] or ""])
             elif rows:
                 rows[-1][1][-1].append(line)
