@@ -74,7 +74,7 @@ export default {
     "ALSO": "(?:[(][^()]{1,12}[)])?",
     "FRACTION": "([0-9]{0,9}) ?([1-9])⁄([2-9])(?![0-9])|(?<![0-9.,/])(?<![0-9<LETTERS>]-)(?:([0-9]{1,3}) )?([1-9])/([2-9])(?![0-9/]|[.,-][0-9])",
     "HALF_WORD": "(?=[<INITIALS>])<BEGIN>(?<!social )(?<!mass )(?<!new )(?<!la )(?<!las )(?<!los )(?<!il )(?<!nel )(?<!по )(?:<HALVES>)<END>",
-    "CODE": "(?<![0-9<LETTERS>-])(?=[a-z-]{0,9}[0-9])(?:[a-z]{1,4}|[0-9]{1,12})(?:-(?:[a-z]{1,4}|[0-9]{1,12})){1,3}(?![0-9<LETTERS>-])",
+    "CODE": "(?<![0-9<LETTERS>-])(?:(?=[a-z-]{0,9}[0-9])(?:[a-z]{1,4}|[0-9]{1,12})(?:-(?:[a-z]{1,4}|[0-9]{1,12})){1,3}|[a-z]{2,4}[0-9]{2}|[a-z]{1,4}[0-9]{3,5})(?![0-9<LETTERS>-])",
     "SHORT_DECIMAL": "(?<![0-9.,])([0-9]{1,3})[.,]([0-9]?[1-9])(?![0-9⁄]|[.,][0-9])"
   },
   "notations": [
@@ -101,11 +101,10 @@ export default {
     ["date", "monthFirst", "<BEGIN>(<SHORT>)[.]?[ -]<DAY>(?:st|nd|rd|th)?,? ([0-9]{4})<END>"],
     ["time", "japaneseTime", "(午前|午後) ?<JAPANESE_HOUR>時(?!間)<JAPANESE_MINUTE>?"],
     ["time", "japaneseTime", "<BEGIN>(?<![<DIGITS_AND_SCALES>])()<JAPANESE_HOUR>時<JAPANESE_MINUTE>"],
-    ["time", "ore", "(?<=\\bore )<HOUR>[.:]<MINUTE>(?![0-9:]| ?(?:<MORNING>|<EVENING>))"],
-    ["time", "timeOfDay", "<BEGIN><HOUR> ?(?:h|u|uhr|uur|heures?|ч[.]?|час(?:а|ов)?) ?<MINUTE>(?: ?(?:min|мин|минут[аы]?)[.]?)?<END>()"],
+    ["time", "timeOfDay", "(?<=\\bore )<HOUR>[.:]<MINUTE>(?![0-9:]| ?(?:<MORNING>|<EVENING>))"],
+    ["time", "timeOfDay", "<BEGIN><HOUR> ?(?:h|u|uhr|uur|heures?|ч[.]?|час(?:а|ов)?) ?<MINUTE>(?: ?(?:min|мин|минут[аы]?)[.]?)?<END>"],
     ["time", "timeOfDay", "(?:<BEGIN>|(?<=\u0000t))<HOUR>:<MINUTE>(?::[0-5][0-9])?(?: ?<HALF>(?![<LETTERS>]))?(?![0-9:])"],
-    ["time", "timeOfDay", "<BEGIN><HOUR>[.]<MINUTE> ?<HALF><END>"],
-    ["time", "timeOfDay", "<BEGIN><HOUR>() ?<HALF><END>"],
+    ["time", "timeOfDay", "<BEGIN><HOUR>(?:[.]<MINUTE>)? ?<HALF><END>"],
     ["time", "timeOfDay", "<BEGIN>(?<![0-9][.,])<HOUR>() ?([hu]|(?:heures?|horas|час(?:а|ов)?)(?! (?:et|[ye]|с) ))<END>"],
     ["phone", "phone", "(?<![0-9<LETTERS>+])([(]?[+][0-9](?:[ ()./-]{0,3}[0-9]){6,14})<STOP>"],
     ["phone", "phone", "<BEGIN>(?<![0-9][.,])([(]?0(?![.,])[0-9](?:[ ()./-]{0,3}[0-9]){7,13})<STOP>"],
