@@ -22,10 +22,6 @@ _JAPANESE_HALF = re.compile("半(?=[分錠額日年個数月枚杯])")
 _UNIT_OF = {
     name.replace("_", " "): unit for unit, names in TABLES["units"].items() for name in names.casefold().split()
 }
-_STEPS = defaultdict[str, list[tuple[str, int]]](list)  # by unit: a larger one, and the exponent of the step to it
-for _steps in TABLES["steps"]:
-    for _unit, _exponent in _steps.items():
-        _STEPS[_unit].append((f" {[*_steps][-1]}", _exponent))
 _NAMES = "|".join(map(re.escape, sorted(_UNIT_OF, key=len, reverse=True)))
 _UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES}|(?:per|pour) cent|por ciento|por cento|per cento)(?![{LETTERS}'’])")
 _UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub|大さじ|小さじ) ?$")
@@ -145,7 +141,8 @@ def _read(folded: str, number: Number) -> list[Quantity]:
         unit = _UNIT_OF.get(after[1], "%") if after else _UNIT_OF[ahead[1]] if ahead else ""
         if number.kind == "decimal":  # 3.10 euros are 3.1, unlike versions
             forms = (*forms, value(*forms[0].split(DECIMAL)))
-        forms = (*forms, *(shifted(form, exponent) + base for base, exponent in _STEPS[unit] for form in forms))
+        steps = ((kind, steps[unit]) for kind, steps in enumerate(TABLES["steps"]) if unit in steps)
+        forms = (*forms, *(f"{shifted(form, exponent)} {kind}" for kind, exponent in steps for form in forms))
     elif number.kind == "plain" and (letter := _LETTER_AFTER.match(folded, end)):  # room 12a
         return [Quantity(frozenset({forms[0] + letter[0]}), frozenset(forms), "")]
     if _MINUS.search(before):
