@@ -98,8 +98,8 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         ],
     ),
     "tasks": (
-        "- [x] Pay [the rent](a)\n  * [ ] Call Ann\n1. [/] Paint\n- [x](a) is\n- [y] and\n\n[x] too.\n",
-        [("- Pay the rent * Call Ann 1. Paint - x is - [y] and [x] too.", "")],
+        "- [x] Pay [the rent](a)\n  * [ ] Call Ann\n1. [/] Paint\n> - [>] Copy\n\n- [x](a) is\n- [y] and\n\n[x] too.\n",
+        [("- Pay the rent * Call Ann 1. Paint - Copy - x is - [y] and [x] too.", "")],
     ),
     "comments without an end stay": ("One <!-- two.\n\n%% three\n", [("One <!-- two. %% three", "")]),
     "pictures": (
@@ -228,6 +228,17 @@ Then start.
    # pip
    ------
 
+.. tab-set::
+
+   .. tab-item:: Linux
+      :sync: secret
+
+      It runs.
+
+.. py:function:: ls()
+
+   It lists.
+
 .. |xsent| replace:: secret
 .. image:: secret.png
    :alt: The red pump
@@ -276,7 +287,7 @@ RST_SHOWN: Shown = [
         "Manual",
     ),
     ("# ls", "Manual › Install › Run this"),
-    ("Then start. # pip ------ The red pump", "Manual › Install"),
+    ("Then start. # pip ------ Linux It runs. ls() It lists. The red pump", "Manual › Install"),
     ("Room: Hall · Key: 15", "Manual › Install › Keys"),
     ("Room: Cellar · Key: 16", "Manual › Install › Keys"),
     ("Room: Both", "Manual › Install › Keys"),
@@ -304,8 +315,8 @@ PAGES: dict[str, str] = {  # their text, and they
     "会議は短槍です。": "<ruby>会議<rp>(</rp><rt>か</rt><rp>)</rp></ruby>は<ruby>短<rt>たん<rb>槍<rt>そ</ruby>です。",
     "The termination of dams, payable.": "<p>The termi-\nnation of da&shy;<br>ms, <del>pay</del>able.<!-- secret -->",
     "Bufo A toad. ¶": "<a class=top-skip-link>x</a><p>Bufo<span class=mw-editsection>[edit]</span>"
-    "<a class=headerlink>¶</a><i class=sr-only>x</i> "
-    "A toad. ¶<video>x</video>",
+    "<a class=headerlink>¶</a><i class=sr-only>x</i><sup class=reference>[1]</sup><a id=fnref1>2</a> "
+    "A <a class='reference internal'>toad</a>. ¶<video>x</video>",
     "A red car": f"<p>A <img alt='red car' src='data:image/png;base64,{BASE64}'> <i hidden><img alt=b src='data:'></i>",
 }
 

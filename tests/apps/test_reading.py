@@ -124,6 +124,8 @@ all day.</p>
         (7, "Day: Monday · Course: Yoga", "My page › Cats & dogs"),
         (8, "- Fee: Nine euros - Dogs? Yes.", "My page › Cats & dogs"),
     ]
+    table = "<table><tr><th>Name<th>Phone<th>Task<tr><td>Ben<td><td>Cash</table>"
+    assert read(tmp_path, table, "a.html") == [(1, "Name: Ben · Task: Cash", "")]
     layout = "<table><tr><td><h1>News</h1><p>It rains.</p></td><td><table><tr><td>a<td>b</table></table>"
     assert read(tmp_path, layout, "a.html") == [(1, "It rains.", "News"), (1, "a · b", "News")]
     unclosed = "<p>one</p>two" + "<a b" * 100_000  # in time that does not grow with the square

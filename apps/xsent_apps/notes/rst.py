@@ -31,7 +31,8 @@ _PICTURES = frozenset("image figure".split())
 _TEXT = frozenset(
     "admonition attention caution danger error hint important note tip warning topic sidebar rubric epigraph "
     "highlights pull-quote compound container versionadded versionchanged deprecated seealso glossary table list-table "
-    "csv-table centered hlist only class".split()
+    "csv-table centered hlist only class tab-set tab-item tabs tab group-tab dropdown details collapse card grid "
+    "grid-item grid-item-card function method attribute data exception option envvar confval describe".split()
 )
 _CELL = re.compile(r"([ \t]*(?:\*[ \t]+)?)-(?:[ \t]+(.*))?$")  # of a list-table; a star begins a row
 _BORDER = re.compile(r"[ \t]*-{2,}(?:[ \t]+-{2,})+[ \t]*$")  # between the rows of a table
@@ -111,18 +112,17 @@ class _File:
         while _OPTION.match(self._at(self._place)) and _indent(self._at(self._place)) > indent:
             self._place += 1
         options = self._lines[first : self._place]
-        if name in _PICTURES:
-            yield from ((first, alt[1]) for alt in map(_ALT.match, options) if alt)
-        elif name in _CODE:
+        if name in _CODE:
             yield from self._code(self._place)
-        elif name in _TEXT:
-            yield first, _inline(argument) if name not in ("only", "class", "container") else ""
-        if name in _PICTURES or name in _TEXT:
+        elif name in _PICTURES:
+            yield from ((first, alt[1]) for alt in map(_ALT.match, options) if alt)
+            yield self._place, ""
+        elif name in _TEXT or ":" in name:  # as py:function; its content follows as text
+            yield first, _inline(argument) if name not in ("only", "class", "container", "grid") else ""
             yield self._place, ""
             if name == "list-table":
                 yield from self._list_table(indent, any(":header-rows:" in option for option in options))
-            return  # its content follows as text
-        if name not in _CODE:
+        else:
             self._skip(indent)
 
     def _list_table(self, indent: int, has_header: bool) -> Iterator[tuple[int, str]]:
