@@ -67,7 +67,7 @@ def opposed(first: str, second: str) -> bool:
 def _poles(text: str, languages: list[str], *, weak: bool) -> set[Pole]:
     """The columns of the words of a text, in its languages, or in all if none is known; `weak` words count or not."""
     folded = text.casefold().replace("’", "'")
-    parts = (part for part in _PART.findall(folded) if _counts(part, _JAPANESE, weak))
+    parts = (part for part in _PART.findall(folded) if weak or part not in _JAPANESE.weak)
     found = {(*pole, "") for part in parts for pole in _JAPANESE.poles[part]}
     tables = [_LISTED[language] for language in languages or LANGUAGES if language in _LISTED]
     words = [(match[1], match[2] is not None, match[3] is not None, match[4] or "") for match in _WORD.finditer(folded)]
@@ -78,14 +78,10 @@ def _poles(text: str, languages: list[str], *, weak: bool) -> set[Pole]:
             keys, count = _keys(words[place : place + _WORDS], table)
             taken = max(taken, count)
             for key in keys:
-                if _counts(key, table, weak):
+                if weak or key not in table.weak:
                     found |= {(*pole, words[place][3] * key.endswith("+")) for pole in table.poles[key]}
         place += taken
     return found
-
-
-def _counts(word: str, table: _Listed, weak: bool) -> bool:
-    return weak or word not in table.weak
 
 
 def _keys(words: list[tuple[str, bool, bool, str]], table: _Listed) -> tuple[list[str], int]:

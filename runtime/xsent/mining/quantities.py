@@ -23,7 +23,7 @@ _UNIT_OF = {
     name.replace("_", " "): unit for unit, names in TABLES["units"].items() for name in names.casefold().split()
 }
 _NAMES = "|".join(map(re.escape, sorted(_UNIT_OF, key=len, reverse=True)))
-_UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES}|(?:per|pour) cent|por ciento|por cento|per cento)(?![{LETTERS}'’])")
+_UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES})(?![{LETTERS}'’])")
 _UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub|大さじ|小さじ) ?$")
 # A fraction with a slash may be a date: 1/2 and 1 1/2 are numbers before a word, 3/4 before a unit only.
 _UNIT_OF_FRACTION = re.compile(f" ?(?:{_NAMES})(?![{LETTERS}])")
@@ -133,17 +133,14 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if folded.startswith(_DECADE, number.end):  # the 1960s, or the 60s
         return [Quantity(frozenset({forms[0] + _DECADE}), frozenset({forms[0][2:]}), "")]
     before = folded[max(0, number.start - _BEFORE) : number.start]
-    end = number.end
-    ahead = _UNIT_BEFORE.search(before)
-    after = _UNIT_AFTER.match(folded, end)
     unit = ""
-    if after or ahead:
-        unit = _UNIT_OF.get(after[1], "%") if after else _UNIT_OF[ahead[1]] if ahead else ""
+    if named := _UNIT_AFTER.match(folded, number.end) or _UNIT_BEFORE.search(before):
+        unit = _UNIT_OF[named[1]]
         if number.kind == "decimal":  # 3.10 euros are 3.1, unlike versions
             forms = (*forms, value(*forms[0].split(DECIMAL)))
         steps = ((kind, steps[unit]) for kind, steps in enumerate(TABLES["steps"]) if unit in steps)
         forms = (*forms, *(f"{shifted(form, exponent)} {kind}" for kind, exponent in steps for form in forms))
-    elif number.kind == "plain" and (letter := _LETTER_AFTER.match(folded, end)):  # room 12a
+    elif number.kind == "plain" and (letter := _LETTER_AFTER.match(folded, number.end)):  # room 12a
         return [Quantity(frozenset({forms[0] + letter[0]}), frozenset(forms), "")]
     if _MINUS.search(before):
         return [Quantity(frozenset(f"-{form}" for form in forms), frozenset(), unit)]
