@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from html.parser import HTMLParser
 
 from xsent.clean import NO_CHARACTER
@@ -92,9 +93,7 @@ class _Page(HTMLParser):
         elif tag == "dd" and self._mark == "- ":
             self._add(" " if self._end and self._end[-1] in "?!.:：？。" else ": ")
         elif tag in ("td", "th"):
-            self._end_cell()
-            if self._row is not None:
-                self._row.append("")
+            self._end_cell([""])
             self._is_header = self._is_header and tag == "th"
         else:
             self.end_block()
@@ -177,10 +176,11 @@ class _Page(HTMLParser):
         self._end = ""
         return text
 
-    def _end_cell(self) -> None:
+    def _end_cell(self, following: Iterable[str] = ()) -> None:
         text = self._take().replace("|", "\\|")
-        if self._row is not None and text:
-            self._row[-1:] = [" ".join([*self._row[-1:], text]).strip()]
+        if self._row is not None:
+            self._row[-1:] = [" ".join([*self._row[-1:], text]).strip()] if text else self._row[-1:]
+            self._row += following
 
     def _pop(self) -> str:
         tag, *_ = self._open.pop()
