@@ -179,8 +179,9 @@ class _Page(HTMLParser):
     def _end_cell(self, following: Iterable[str] = ()) -> None:
         text = self._take().replace("|", "\\|")
         if self._row is not None:
-            self._row[-1:] = [" ".join([*self._row[-1:], text]).strip()] if text else self._row[-1:]
-            self._row += following
+            if text and self._row[-1:] == [""]:
+                self._row.pop()
+            self._row += [*[text] * bool(text), *following]
 
     def _pop(self) -> str:
         tag, *_ = self._open.pop()
