@@ -33,12 +33,6 @@ _ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volum
     "|\\b(?i:vol(?:ume[ns]?|[.])?|b(?:an)?d[.]?|tom[eo]|deel|teil|part(?:ie|e)?|chapter|kapitel|chapitre|cap[íi]tulo|capitolo"
     "|hoofdstuk|том|часть|глава) [IVX](?!\\w)"
 )
-_DECADES = re.compile(
-    "(?:(?:the|early|late|mid)[ -](?:[0-9]{3}0['’]?s(?: (?:and|or|to) |[-–/]))?[0-9]{3}0['’]?s"
-    "|(?:années|años|anni|anos|jaren|década de|décennie|decennio) (?:[0-9]{3}0 (?:et|y|e|en) )?[0-9]{3}0"
-    "|(?<![0-9])[0-9]{3}0(?:ern?|erjahren?|-?(?:е|х|ые|ых)))(?!\\w)"
-)
-_DECADE = "年代"  # after the number, as in Japanese
 _POWER = re.compile(f"(?<=[0-9])( ?(?:[ck]?m|ft|[кс]?м))\\^?([23])(?![0-9{LETTERS}])")  # m² in the form NFKC, or m^2
 _MINUS = re.compile(
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
@@ -101,7 +95,6 @@ def quantities(text: str) -> list[Quantity]:
     plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", text))
     folded = FRACTION.sub(_decimal, _ONE.sub("1 ", plain.casefold()))
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
-    folded = _DECADES.sub(lambda found: re.sub("([0-9]{3}0)['’]?[a-zа-я-]*", rf"\1{_DECADE} ", found[0]), folded)
     numbers = find_numbers(folded)
     halves = (Number("plain", *found.span(), ((HALF,),)) for found in _JAPANESE_HALF.finditer(folded))
     every = sorted([*numbers, *number_words(folded, numbers), *halves], key=lambda number: number.start)
@@ -130,8 +123,6 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if number.kind not in ("plain", "amount", "decimal"):
         return [Quantity(frozenset(forms), _hours(forms, number.kind), "") for forms in number.words]
     (forms,) = number.words
-    if folded.startswith(_DECADE, number.end):  # the 1960s, or the 60s
-        return [Quantity(frozenset({forms[0] + _DECADE}), frozenset({forms[0][2:]}), "")]
     before = folded[max(0, number.start - _BEFORE) : number.start]
     unit = ""
     if named := _UNIT_AFTER.match(folded, number.end) or _UNIT_BEFORE.search(before):
@@ -147,6 +138,8 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
         forms = (f"{forms[0]}{DECIMAL}5",)
     also = _hours(forms, "plain") if unit in ("", "hour") else frozenset[str]()
+    if re.fullmatch("(?:1[5-9]|20)[0-9]0", forms[0]):  # the 1960s
+        also |= {forms[0][2:]}
     if HALF in forms:
         also |= _OF_HALF
     noun = _NOUN.match(folded, number.end) if not unit else None
