@@ -97,6 +97,10 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
             )
         ],
     ),
+    "tasks": (
+        "- [x] Pay [the rent](a)\n  * [ ] Call Ann\n1. [/] Paint\n> - [>] Copy\n\n- [x](a) is\n- [y] and\n\n[x] too.\n",
+        [("- Pay the rent * Call Ann 1. Paint - Copy - x is - [y] and [x] too.", "")],
+    ),
     "comments without an end stay": ("One <!-- two.\n\n%% three\n", [("One <!-- two. %% three", "")]),
     "pictures": (
         f"![the map](data:image/png;base64,{BASE64})\n![][a] stays.\n\n[a]: <data:image/png;base64,{BASE64}>\n"
@@ -145,7 +149,7 @@ secret
 *** secret
 ** Roof :leak:
 CLOSED: [2024-03-09 Sat 10:12]
-It leaks.
+- [X] It leaks.
 #+BEGIN_COMMENT
 secret
 #+END_COMMENT
@@ -173,7 +177,7 @@ ORG_SHOWN: Shown = [
     ("The cottage.", ""),
     ("- TODO Call the plumber, phone, urgent", "Tasks"),
     (
-        "It leaks. # ls # -l * ls Mend the roof, see roof.png. Now or never: `a *b*`, ~/c and 2 * 3 * 4.",
+        "- It leaks. # ls # -l * ls Mend the roof, see roof.png. Now or never: `a *b*`, ~/c and 2 * 3 * 4.",
         "Tasks › Roof, leak",
     ),
     ("Room: Hall · Key: 15", "Tasks › Roof, leak"),
@@ -224,6 +228,17 @@ Then start.
    # pip
    ------
 
+.. tab-set::
+
+   .. tab-item:: Linux
+      :sync: secret
+
+      It runs.
+
+.. py:function:: ls()
+
+   It lists.
+
 .. |xsent| replace:: secret
 .. image:: secret.png
    :alt: The red pump
@@ -256,6 +271,9 @@ Attic  `a|b`
           hall
         - 15
       * - Blue
+
+          - dim
+          * - warm
         -
 
 Start
@@ -269,14 +287,14 @@ RST_SHOWN: Shown = [
         "Manual",
     ),
     ("# ls", "Manual › Install › Run this"),
-    ("Then start. # pip ------ The red pump", "Manual › Install"),
+    ("Then start. # pip ------ Linux It runs. ls() It lists. The red pump", "Manual › Install"),
     ("Room: Hall · Key: 15", "Manual › Install › Keys"),
     ("Room: Cellar · Key: 16", "Manual › Install › Keys"),
     ("Room: Both", "Manual › Install › Keys"),
     ("Room: Attic · Code: `a|b`", "Manual › Install › Keys"),
     ("Lamps", "Manual › Install › Keys"),
     ("Lamp: Green hall · Watts: 15", "Manual › Install › Keys"),
-    ("Lamp: Blue", "Manual › Install › Keys"),
+    ("Lamp: Blue - dim * - warm", "Manual › Install › Keys"),
     ("A footnote.", "Manual › Start"),
 ]
 
@@ -297,8 +315,8 @@ PAGES: dict[str, str] = {  # their text, and they
     "会議は短槍です。": "<ruby>会議<rp>(</rp><rt>か</rt><rp>)</rp></ruby>は<ruby>短<rt>たん<rb>槍<rt>そ</ruby>です。",
     "The termination of dams, payable.": "<p>The termi-\nnation of da&shy;<br>ms, <del>pay</del>able.<!-- secret -->",
     "Bufo A toad. ¶": "<a class=top-skip-link>x</a><p>Bufo<span class=mw-editsection>[edit]</span>"
-    "<a class=headerlink>¶</a><i class=sr-only>x</i> "
-    "A toad. ¶<video>x</video>",
+    "<a class=headerlink>¶</a><i class=sr-only>x</i><sup class=reference>[1]</sup><a id=fnref1>2</a> "
+    "A <a class='reference internal'>toad</a>. ¶<video>x</video>",
     "A red car": f"<p>A <img alt='red car' src='data:image/png;base64,{BASE64}'> <i hidden><img alt=b src='data:'></i>",
 }
 

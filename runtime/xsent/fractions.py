@@ -11,6 +11,7 @@ from xsent.numbers import PARTS, Number, value
 FRACTION = re.compile(PARTS["FRACTION"])
 _HALF_WORD = re.compile(PARTS["HALF_WORD"])
 _CODE = re.compile(PARTS["CODE"])  # short groups of letters and digits, one of them with a digit
+_GROUP = re.compile("[a-z]+|[0-9]+")
 _SHORTEST_CODE = 6  # digits; fewer are pages or years
 _DECIMAL = re.compile(PARTS["SHORT_DECIMAL"])  # 2.5 and 2,5, not 3.10
 
@@ -25,7 +26,7 @@ def find_fractions(text: str) -> list[Number]:
         for match in _DECIMAL.finditer(text)
     ]
     for match in _CODE.finditer(text):
-        groups = match[0].split("-")
+        groups = _GROUP.findall(match[0])
         joined = "".join(groups)
         if len(joined) >= _SHORTEST_CODE or not joined.isdigit():
             found.append(Number("code", *match.span(), tuple((group, joined) for group in groups)))

@@ -120,13 +120,12 @@ def shifted(form: str, exponent: int) -> str:
 
 def time_of_day(hour: str, minute: str = "", half: str = "") -> tuple[Forms, ...]:
     """A time; `half` is what says which half of the day it is in."""
-    number, minute = int(hour), (minute or "00").zfill(2)
-    clock = f"c{number % 12:02}{minute}"  # on a clock of twelve hours, which a time without more may be
+    number = int(hour)
     if re.fullmatch(PARTS["EVENING"], half):
-        return ((f"t{number % 12 + 12}{minute}", clock),)
-    if re.fullmatch(PARTS["MORNING"], half):
-        return ((f"t{number % 12:02}{minute}",),)
-    return ((f"t{number:02}{minute}", *[clock] * (not half and 0 < number <= 12)),)
+        number = number % 12 + 12
+    elif re.fullmatch(PARTS["MORNING"], half):
+        number %= 12
+    return ((f"t{number:02}{(minute or '00').zfill(2)}",),)
 
 
 def _iban(written: str) -> tuple[Forms, ...]:
@@ -245,7 +244,6 @@ _READERS: dict[str, Reader] = {
     "named": _named,
     "monthFirst": lambda month, day, year: _named(day, month, year),
     "japaneseTime": _japanese_time,
-    "ore": lambda hour, minute: time_of_day(hour, minute, "uhr"),  # alle ore 11.50: of 24 hours
     "timeOfDay": time_of_day,
     "phone": _phone,
     "japanese": lambda written: ((_integer(written),),),

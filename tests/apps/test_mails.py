@@ -266,7 +266,12 @@ MAIL_PARTS = {
     ),
     "a digest": (multipart("digest", f"\n{ROOF}"), "Roof (c@b.example): It leaks."),
     "a text that is attached to another": (
-        multipart("mixed", part("text/plain", "See below."), part("text/plain", "x", ATTACHED)),
+        multipart(
+            "mixed",
+            part("text/plain", "See below."),
+            part("text/plain", "x", ATTACHED),
+            part("text/plain", f"{'_' * 40}\nlist@b.example\n"),
+        ),
         "See below.",
     ),
     "a text that is only attached": (

@@ -124,6 +124,8 @@ all day.</p>
         (7, "Day: Monday · Course: Yoga", "My page › Cats & dogs"),
         (8, "- Fee: Nine euros - Dogs? Yes.", "My page › Cats & dogs"),
     ]
+    table = "<table><tr><th>Name<th>Phone<th>Task<tr><td>Ben<td><td>Cash</table>"
+    assert read(tmp_path, table, "a.html") == [(1, "Name: Ben · Task: Cash", "")]
     layout = "<table><tr><td><h1>News</h1><p>It rains.</p></td><td><table><tr><td>a<td>b</table></table>"
     assert read(tmp_path, layout, "a.html") == [(1, "It rains.", "News"), (1, "a · b", "News")]
     unclosed = "<p>one</p>two" + "<a b" * 100_000  # in time that does not grow with the square
@@ -175,6 +177,11 @@ def test_subtitles_have_no_times(tmp_path: Path) -> None:
     rolling += "00:02.010 --> 00:04.000\nWe open\nthe hive &amp; wait.\n\n"
     rolling += "00:04.000 --> 00:05.000\nQuiet!\n\n00:05.000 --> 00:06.000\nWe open\n"
     assert texts(tmp_path, f"WEBVTT\n\n{rolling}", "a.vtt") == ["We open the hive & wait. Quiet! We open"]
+    heard = "[tense\nmusic] Who is (perhaps)\n\n00:02.000 --> 00:03.000\n(door opens)\n- [Ann:] there? ♪ a[i] ♪\n\n"
+    heard += "00:03.000 --> 00:04.000\n(It is me.)\n（拍手）\n\n00:04.000 --> 00:05.000\n- [ __ ]\n"
+    assert texts(tmp_path, f"WEBVTT\n\n00:01.000 --> 00:02.000\n{heard}", "a.vtt") == [
+        "Who is (perhaps) - there? a[i] (It is me.)"
+    ]
     endless = f"1\n00:00:01,000 --> 00:00:02,000\nWe wait &#{'9' * 5000}; for you.\n"
     assert texts(tmp_path, endless, "a.srt") == ["We wait \ufffd for you."]
     both = "1\n00:00:01,000 --> 00:00:02,000\n手紙は下に\n隠してあった。\nThe letter\nwas below.\n\n"

@@ -207,6 +207,17 @@ SAME_NUMBER = [
     ("Volume II, 1998", "Band 2, 1998"),
     ("Chapter I", "Kapitel 1"),
     ("XX век", "the 20th century"),
+    *combinations("XVIe siècle|16th century|siglo XVI|16. Jahrhundert|XVI век|16世紀".split("|"), 2),
+    ("Le Xe siècle", "the 10th century"),
+    *combinations("500 g|0.5 kg|½ Kilo|500000 mg|0,0005 тонны".split("|"), 2),
+    ("€0.32", "32 cents"),
+    ("$1.50", "150 cents"),
+    ("£2.50", "250 pence"),
+    ("1,5 км", "1500 metres"),
+    ("33 cl", "0.33 litres"),
+    *combinations("the 1960s|les années 1960|die 1960er|1960-е|1960年代|los años 1960|the '60s".split("|"), 2),
+    ("the 1960s and 1970s", "les années 1960 et 1970"),
+    ("It expires in 1800s.", "Es verfällt in 1800 Sekunden."),
 ]
 OTHER_NUMBER = [
     ("Rest it for half an hour.", "Rest it for an hour and a half."),
@@ -254,6 +265,13 @@ OTHER_NUMBER = [
     ("twice a day", "three times a day"),
     ("Volume II, third edition", "Volume 3, 3rd edition"),
     ("Louis XIV", "Louis XVI"),
+    ("XVIe siècle", "17th century"),
+    ("5 g of salt", "5 kg of salt"),
+    ("€0.32", "$0.32"),
+    ("€32", "32 cents"),
+    ("1250 guests", "50 guests"),
+    ("It closes at 10 p.m.", "It closes at 10:00."),
+    ("LH 442", "LH443"),
     ("Three rooms and two baths.", "2 rooms and 3 baths."),
     ("Finished in 2 h 5 min.", "Finished in 5 h 2 min."),
     ("wind at 30 km/h", "wind at 30 mph"),
@@ -357,6 +375,15 @@ OPPOSITES = [
     ("How do I cancel my contract?", "Wie verlängere ich meinen Vertrag?"),
     ("Choir is cancelled.", "La répétition est confirmée."),
     ("The fixed rate is low.", "Het variabele tarief is laag."),
+    ("Pay by 31 July.", "Pay after 31 July."),
+    ("Pay by July 31.", "Zahlen Sie nach dem 31. Juli."),
+    ("Zahlbar bis zum 31. Juli", "Zahlbar nach dem 31. Juli"),
+    ("7月31日までに払う", "7月31日以降に払う"),
+    ("The flight to Rome is late.", "The flight from Rome is late."),
+    ("The bus to the station", "The bus from the station"),
+    ("Der Zug nach Berlin", "Der Zug von Berlin"),
+    ("Le train pour Lyon", "Le train de Lyon"),
+    ("東京行きの電車", "東京発の電車"),
 ]
 NOT_OPPOSITES = [
     ("The opening is in May.", "Die Eröffnung ist im Mai."),
@@ -396,6 +423,10 @@ NOT_OPPOSITES = [
     ("unpaid", "impayé"),
     ("unpaid", "nicht bezahlt"),
     ("not available", "indisponible"),
+    ("Written by 3 people after the war", "Von 3 Personen nach dem Krieg geschrieben"),
+    ("The flight from Rome to Oslo", "The flight to Oslo"),
+    ("I got a letter from my bank.", "My bank sent a letter to me."),
+    ("Ask Anna to get the key.", "Get the key from Anna."),
 ]
 
 

@@ -13,7 +13,7 @@ from xsent import DataError
 from xsent.errors import in_one_line
 from xsent.files.encodings import declared_encoding, decoded
 from xsent_apps.notes.page import read_page
-from xsent_apps.notes.replies import Lines, sent_lines
+from xsent_apps.notes.replies import RULER, Lines, sent_lines
 from xsent_apps.notes.source import Source
 
 # The line before each email of a mailbox: its sender and its date, then a field. A sentence may begin with "From", too.
@@ -229,6 +229,8 @@ def _all(parts: list[Message], subject: str, lost: list[str]) -> Lines:
         for part in compress(parts, (each == chosen for each in is_file)) if not lines else ():
             last = lines[-1][0] if lines else 0  # the numbers continue
             more = _body(part, subject, lost)
+            if lines and more and RULER.match(more[0][1]):  # the footer of a mailing list
+                continue
             lines += [(last, "")] * bool(lines and more) + [(last + number, line) for number, line in more]
     return lines
 

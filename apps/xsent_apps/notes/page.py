@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from html.parser import HTMLParser
 
 from xsent.clean import NO_CHARACTER
@@ -26,6 +27,7 @@ _CLASSES_WITHOUT_TEXT = re.compile(
     r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent)|"
     r"sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
     r"social-?(links|icons|media|bar)|addtoany[\w-]*|a2a_kit|shariff|(jp-)?(post-flair|related-?(posts|articles))|email-ufi[\w-]*|"
+    r"cite_ref[\w-]*|footnote-?ref(erence)?|(user-content-)?fnref[\w:-]*|noteref|"  # numbers of footnotes
     r"respond|comment-?(respond|form|reply-link)|userpic_wrap|reply_to|media_(photo|video|voice_message))$",
     re.IGNORECASE,
 )
@@ -91,7 +93,7 @@ class _Page(HTMLParser):
         elif tag == "dd" and self._mark == "- ":
             self._add(" " if self._end and self._end[-1] in "?!.:：？。" else ": ")
         elif tag in ("td", "th"):
-            self._end_cell()
+            self._end_cell([""])
             self._is_header = self._is_header and tag == "th"
         else:
             self.end_block()
@@ -128,7 +130,7 @@ class _Page(HTMLParser):
             return
         if (self._open and not self._open[-1][1]) or not (self._block or data.strip()):
             return
-        if not self._block and not self._row:
+        if not self._block and not any(self._row or ()):
             before = data[: len(data) - len(data.lstrip())]
             self._first = self.getpos()[0] + before.count("\n")
         self._add(data)
@@ -174,10 +176,12 @@ class _Page(HTMLParser):
         self._end = ""
         return text
 
-    def _end_cell(self) -> None:
-        text = self._take()
-        if self._row is not None and text:
-            self._row.append(text.replace("|", "\\|"))
+    def _end_cell(self, following: Iterable[str] = ()) -> None:
+        text = self._take().replace("|", "\\|")
+        if self._row is not None:
+            if text and self._row[-1:] == [""]:
+                self._row.pop()
+            self._row += [*[text] * bool(text), *following]
 
     def _pop(self) -> str:
         tag, *_ = self._open.pop()
@@ -195,6 +199,7 @@ def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
         or "hidden" in attributes
         or bool(_UNSEEN.search(attributes.get("style") or ""))
         or "share" in classes
+        or (tag == "sup" and "reference" in classes)
         or (tag == "a" and any(map(_BUTTON.fullmatch, [*names, attributes.get("role") or ""])))
         or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, names)))
     )

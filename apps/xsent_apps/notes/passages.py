@@ -30,6 +30,7 @@ _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
 _DRAWN = 8  # signs in a line that is drawn: below a heading that is at most twice as long, or between two texts
 _ITEM = re.compile(r"^\s*([-*+•·▪‣◦]|\d{1,3}[.)])\s")
+_BOX = re.compile(r"^(\s*\S+)\s+\[(?:[xX]|[^\w\[\]])\](?=\s|$)")  # of a task, after the mark of its item
 # A list may begin on the line of a fence. A single line with both ends, such as ```ls```, does not open one.
 _FENCE = re.compile(r"[\s>]*+((?:[-*+]|\d{1,9}[.)])\s++)?(`{3,}+(?=[^`]*+$)|~{3,}+)(.*)")
 _COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # the only line of its paragraph
@@ -302,9 +303,10 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
         if _UNDER_HEADER.match(line):
             return None
         return "header" if _ROW.match(following) and _UNDER_HEADER.match(following) else "row", 0, line
+    line = _QUOTE.sub("", line)
     if _ITEM.match(line):
-        return "item", 0, line
-    return "code" if _COMMAND.match(line) else "text", 0, _QUOTE.sub("", line)
+        return "item", 0, _BOX.sub(r"\1", line)
+    return "code" if _COMMAND.match(line) else "text", 0, line
 
 
 def _is_rule(line: str) -> bool:

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUES = re.compile(r"\s*(?:WEBVTT\b[^\n]*\n[^>]{0,500}?|\d+\s*\n\s*)[\d:]+[.,]\d+\s+-->")  # subtitles begin with one
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
+_HEARD = re.compile(  # but not said: [Music], also on two lines, (door opens), ♪
+    r"^[\s-]*(?:[(（][^()（）]*[^\W\d_][)）]|\[[^\[\]]*\])\s*$"
+    r"|(?<!\w)\[[^\[\]\d]*(?:\]|$)\s*|^[^\[\]\d]*\]\s*|[♪♫]\s*"
+)
 _TYPED_TWICE = re.compile(".\b")  # as a terminal prints bold letters and underlined ones: man pages
 _BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a character of a symbol font
 _DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of the dots that lead to a page number
@@ -143,7 +147,7 @@ def _read_subtitles(text: str) -> Source:
             lines += [*hyphens.rejoined(title, shortest=1), (number, "")]
             title = []
         elif spoken:
-            said.append(without_entities(_CUE_TAG.sub("", without_ruby_tags(line))))
+            said.append(_HEARD.sub("", without_entities(_CUE_TAG.sub("", without_ruby_tags(line)))))
             if said[-1] not in last:  # captions that roll repeat the line above
                 title.append((number, said[-1]))
     return Source(lines, [])

@@ -52,7 +52,7 @@ _WROTE = re.compile(
 )
 _SIGNED = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----\s*$|Hash: (?:SHA|MD|RIPEMD)[\w, -]*$")
 # A signature between two lines of signs, or below one, as in Japan; it has an address or a number.
-_RULER = re.compile(r"\s*(?:[^\w\s]|_){10,}\s*$")
+RULER = re.compile(r"\s*(?:[^\w\s]|_){10,}\s*$")
 _CONTACT = re.compile(r"@|https?://|www\.|〒|\d[\d ()/.–-]{6,}\d")
 _LONGEST_SIGNATURE = 10  # lines
 # What services write below an email: why somebody gets it, and how to get no more.
@@ -218,7 +218,7 @@ def _own(lines: Lines) -> Lines:
 
 def _without_sections(lines: Lines) -> Lines:
     """An email without the sections below lines of signs that say how to join a meeting, or are its signature."""
-    rulers = [place for place, (_, line) in enumerate(lines) if _RULER.match(line)]
+    rulers = [place for place, (_, line) in enumerate(lines) if RULER.match(line)]
     kept, *sections = (lines[first:end] for first, end in pairwise([0, *rulers, len(lines)]))
     sections = [section for section in sections if not _has(_JOIN, section, _LONGEST_JOIN)]
     while sections and not any(line.strip() for _, line in sections[-1][1:]):

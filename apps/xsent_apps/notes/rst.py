@@ -31,9 +31,10 @@ _PICTURES = frozenset("image figure".split())
 _TEXT = frozenset(
     "admonition attention caution danger error hint important note tip warning topic sidebar rubric epigraph "
     "highlights pull-quote compound container versionadded versionchanged deprecated seealso glossary table list-table "
-    "csv-table centered hlist only class".split()
+    "csv-table centered hlist only class tab-set tab-item tabs tab group-tab dropdown details collapse card grid "
+    "grid-item grid-item-card function method attribute data exception option envvar confval describe".split()
 )
-_CELL = re.compile(r"[ \t]*(\*[ \t]+)?-(?:[ \t]+(.*))?$")  # of a list-table; a star begins a row
+_CELL = re.compile(r"([ \t]*(?:\*[ \t]+)?)-(?:[ \t]+(.*))?$")  # of a list-table; a star begins a row
 _BORDER = re.compile(r"[ \t]*-{2,}(?:[ \t]+-{2,})+[ \t]*$")  # between the rows of a table
 _GRID = re.compile(r"[ \t]*\+(?:[-=]{2,}\+)+[ \t]*$")  # above and below the rows of a table with lines around its cells
 _GRID_PART = re.compile(r"[ \t]*[|+][ \t|+=-]*$")  # where some cells continue
@@ -111,30 +112,31 @@ class _File:
         while _OPTION.match(self._at(self._place)) and _indent(self._at(self._place)) > indent:
             self._place += 1
         options = self._lines[first : self._place]
-        if name in _PICTURES:
-            yield from ((first, alt[1]) for alt in map(_ALT.match, options) if alt)
-        elif name in _CODE:
+        if name in _CODE:
             yield from self._code(self._place)
-        elif name in _TEXT:
-            yield first, _inline(argument) if name not in ("only", "class", "container") else ""
-        if name in _PICTURES or name in _TEXT:
+        elif name in _PICTURES:
+            yield from ((first, alt[1]) for alt in map(_ALT.match, options) if alt)
+            yield self._place, ""
+        elif name in _TEXT or ":" in name:  # as py:function; its content follows as text
+            yield first, _inline(argument) if name not in ("only", "class", "container", "grid") else ""
             yield self._place, ""
             if name == "list-table":
                 yield from self._list_table(indent, any(":header-rows:" in option for option in options))
-            return  # its content follows as text
-        if name not in _CODE:
+        else:
             self._skip(indent)
 
     def _list_table(self, indent: int, has_header: bool) -> Iterator[tuple[int, str]]:
         """The rows of a table that is a list of lists."""
         first = self._place
+        column = 0  # where the dash of a cell is
         self._skip(indent)
         rows = list[tuple[int, list[list[str]]]]()  # the lines of each cell
         for number, line in enumerate(self._lines[first : self._place], first + 1):
             cell = _CELL.match(line)
-            if cell and cell[1]:
+            if cell and "*" in cell[1] and (not rows or len(cell[1]) == column):
+                column = len(cell[1])
                 rows.append((number, []))
-            if cell and rows:
+            if cell and len(cell[1]) == column:  # deeper ones are lists in a cell
                 rows[-1][1].append([cell[2] or ""])
             elif rows:
                 rows[-1][1][-1].append(line)

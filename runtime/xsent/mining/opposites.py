@@ -1,9 +1,10 @@
 """Words that exclude each other, in the nine languages: before and after, open and closed, days, months.
 
 The groups are in words.json. Each has columns that exclude each other; a column has the words of every language, in the
-order of `LANGUAGES`. An asterisk stands for any ending, a point for the end of a clause, "_" for a space. A tilde
-follows a word with other meanings, such as "voor" (before, for): it counts only between texts of one language. Japanese
-may be anywhere in a text.
+order of `LANGUAGES`. An asterisk stands for any ending, a point for the end of a clause, "#" for a number, "_" for a
+space. A tilde follows a word with other meanings, such as "voor" (before, for): it counts only between texts of one
+language. A plus follows a direction, which counts before the same word: to Rome, from Rome. Japanese may be anywhere in
+a text.
 """
 
 import re
@@ -12,27 +13,32 @@ from typing import NamedTuple
 
 from xsent.languages import likely_languages
 from xsent.mining.number_words import TABLES
+from xsent.numbers import PARTS
 
 LANGUAGES = "en de fr es it pt nl ru ja".split()
 
-_WORD = re.compile("([^\\W\\d_]+(?:['-][^\\W\\d_]+)*)( *(?:[^\\w\\s]|$))?")
+_LETTERS = "[^\\W\\d_]+(?:['-][^\\W\\d_]+)*"
+_ARTICLES = "(?:the|an?|der|die|das|de[mns]?|zum|les?|la|une?|el|l[ao]s|una|il|al|alle|os?|as|het|een) "
+_WORD = re.compile(  # a word, the sign at its end, and a number or a word that follows
+    f"({_LETTERS})( *(?:[^\\w\\s]|$))?(?= ?(?:{_ARTICLES})?(?:((?:(?:{PARTS['NAME']}) )?[0-9])|({_LETTERS}))?)"
+)
 _SHORTEST, _LONGEST = 3, 20  # letters before an asterisk
 _WORDS = 3  # of a phrase, at most
 _LIKELY = 0.5  # a short text may be in any language that has half the function words of the likeliest one
 
-Pole = tuple[int, int]  # numbers of a group and of a column
+Pole = tuple[int, int, str]  # numbers of a group and of a column, and the word after a direction
 
 
 class _Listed(NamedTuple):
     """Words of a language that exclude others."""
 
-    poles: dict[str, set[Pole]]  # by word
+    poles: dict[str, set[tuple[int, int]]]  # by word
     weak: set[str]  # words that have other meanings, too
     begin: set[str]  # words that begin a phrase
 
 
 def _listed(place: int) -> _Listed:
-    poles: dict[str, set[Pole]] = {}
+    poles: dict[str, set[tuple[int, int]]] = {}
     weak = set()
     for group, row in enumerate(TABLES["opposites"]):
         for column, words in enumerate(row):
@@ -54,45 +60,43 @@ def opposed(first: str, second: str) -> bool:
     languages = [likely_languages(text, _LIKELY) for text in (first, second)]
     same = not all(languages) or not {*languages[0]}.isdisjoint(languages[1])
     one, other = (_poles(text, likely, weak=same) for text, likely in zip((first, second), languages, strict=True))
-    return bool({group for group, _ in one - other} & {group for group, _ in other - one})
+    groups = [{(group, word) for group, _, word in lacking} for lacking in (one - other, other - one)]
+    return not groups[0].isdisjoint(groups[1])
 
 
 def _poles(text: str, languages: list[str], *, weak: bool) -> set[Pole]:
     """The columns of the words of a text, in its languages, or in all if none is known; `weak` words count or not."""
     folded = text.casefold().replace("’", "'")
-    found = set[Pole]().union(
-        *(_JAPANESE.poles[part] for part in _PART.findall(folded) if _counts(part, _JAPANESE, weak))
-    )
+    parts = (part for part in _PART.findall(folded) if weak or part not in _JAPANESE.weak)
+    found = {(*pole, "") for part in parts for pole in _JAPANESE.poles[part]}
     tables = [_LISTED[language] for language in languages or LANGUAGES if language in _LISTED]
-    words = [(match[1], match[2] is not None) for match in _WORD.finditer(folded)]
+    words = [(match[1], match[2] is not None, match[3] is not None, match[4] or "") for match in _WORD.finditer(folded)]
     place = 0
     while place < len(words):
         taken = 1
         for table in tables:
             keys, count = _keys(words[place : place + _WORDS], table)
             taken = max(taken, count)
-            found.update(*(table.poles[key] for key in keys if _counts(key, table, weak)))
+            for key in keys:
+                if weak or key not in table.weak:
+                    found |= {(*pole, words[place][3] * key.endswith("+")) for pole in table.poles[key]}
         place += taken
     return found
 
 
-def _counts(word: str, table: _Listed, weak: bool) -> bool:
-    return weak or word not in table.weak
-
-
-def _keys(words: list[tuple[str, bool]], table: _Listed) -> tuple[list[str], int]:
+def _keys(words: list[tuple[str, bool, bool, str]], table: _Listed) -> tuple[list[str], int]:
     """What a table lists of the first words, and how many words that takes: the longest phrase, or one."""
-    word, end = words[0]
+    word, end, number, ahead = words[0]
     for count in range(len(words), 1, -1) if word in table.begin else ():
-        phrase = "_".join(word for word, _ in words[:count])
+        phrase = "_".join(word for word, *_ in words[:count])
         if phrase in table.poles:
             return [phrase], count
-    return [key for key in _forms(word, end) if key in table.poles], 1
+    return [key for key in _forms(word, "." * end + "#" * number + "+" * bool(ahead)) if key in table.poles], 1
 
 
 @lru_cache(4096)
-def _forms(word: str, end: bool) -> list[str]:
+def _forms(word: str, marks: str) -> list[str]:
     """How a word may be listed."""
-    forms = [word, f"{word}."] if end else [word]
+    forms = [word, *(word + mark for mark in marks)]
     forms += (f"{word[:letters]}*" for letters in range(_SHORTEST, min(len(word), _LONGEST) + 1))
     return [*forms, word.rpartition("'")[2]] if "'" in word else forms  # l'hiver

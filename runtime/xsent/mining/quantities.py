@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from xsent.fractions import FRACTION, fraction_value
 from xsent.mining.number_words import HALF, TABLES, number_words
-from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, value
+from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, shifted, value
 
 _HALF_MORE = (
     " (?:and a half|et demie?|[ye] (?:un |um )?(?:medi|mei|mezz)[ao]|en een half|с половиной)" + f"(?![{LETTERS}])"
@@ -23,13 +23,13 @@ _UNIT_OF = {
     name.replace("_", " "): unit for unit, names in TABLES["units"].items() for name in names.casefold().split()
 }
 _NAMES = "|".join(map(re.escape, sorted(_UNIT_OF, key=len, reverse=True)))
-_UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES}|(?:per|pour) cent|por ciento|por cento|per cento)(?![{LETTERS}'’])")
+_UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES})(?![{LETTERS}'’])")
 _UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub|大さじ|小さじ) ?$")
 # A fraction with a slash may be a date: 1/2 and 1 1/2 are numbers before a word, 3/4 before a unit only.
 _UNIT_OF_FRACTION = re.compile(f" ?(?:{_NAMES})(?![{LETTERS}])")
 _WORD_OF_FRACTION = re.compile(" [^\\W\\d_]")
 _ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volume; in capitals
-    "\\b(?=[IVX]{2})X{0,3}(?:IX|IV|V?I{0,3})(?!\\w)"
+    "\\b(?=[IVX]{2}|[IVX]er? si)X{0,3}(?:IX|IV|V?I{0,3})(?=(?:er?|ème)?(?!\\w))"
     "|\\b(?i:vol(?:ume[ns]?|[.])?|b(?:an)?d[.]?|tom[eo]|deel|teil|part(?:ie|e)?|chapter|kapitel|chapitre|cap[íi]tulo|capitolo"
     "|hoofdstuk|том|часть|глава) [IVX](?!\\w)"
 )
@@ -82,7 +82,7 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
     for other in second:
         for table, forms in ((units, other.forms), (also, other.also)):
             for form in forms:
-                table[form].add(other.unit)
+                table[form].add("" if " " in form else other.unit)
     for one in first:
         found = set[str]().union(*(units[form] for form in one.forms | one.also), *(also[form] for form in one.forms))
         if not found or (one.unit and not found & {"", one.unit}):
@@ -124,22 +124,21 @@ def _read(folded: str, number: Number) -> list[Quantity]:
         return [Quantity(frozenset(forms), _hours(forms, number.kind), "") for forms in number.words]
     (forms,) = number.words
     before = folded[max(0, number.start - _BEFORE) : number.start]
-    end = number.end
-    ahead = _UNIT_BEFORE.search(before)
-    after = _UNIT_AFTER.match(folded, end)
     unit = ""
-    if after or ahead:
-        unit = _UNIT_OF.get(after[1], "%") if after else _UNIT_OF[ahead[1]] if ahead else ""
+    if named := _UNIT_AFTER.match(folded, number.end) or _UNIT_BEFORE.search(before):
+        unit = _UNIT_OF[named[1]]
         if number.kind == "decimal":  # 3.10 euros are 3.1, unlike versions
             forms = (*forms, value(*forms[0].split(DECIMAL)))
-    elif number.kind == "plain" and (letter := _LETTER_AFTER.match(folded, end)):  # room 12a
+        steps = ((kind, steps[unit]) for kind, steps in enumerate(TABLES["steps"]) if unit in steps)
+        forms = (*forms, *(f"{shifted(form, exponent)} {kind}" for kind, exponent in steps for form in forms))
+    elif number.kind == "plain" and (letter := _LETTER_AFTER.match(folded, number.end)):  # room 12a
         return [Quantity(frozenset({forms[0] + letter[0]}), frozenset(forms), "")]
     if _MINUS.search(before):
         return [Quantity(frozenset(f"-{form}" for form in forms), frozenset(), unit)]
     if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
         forms = (f"{forms[0]}{DECIMAL}5",)
     also = _hours(forms, "plain") if unit in ("", "hour") else frozenset[str]()
-    if re.fullmatch("[0-9]{3}0", forms[0]):  # the 1960s
+    if re.fullmatch("(?:1[5-9]|20)[0-9]0", forms[0]):  # the 1960s
         also |= {forms[0][2:]}
     if HALF in forms:
         also |= _OF_HALF

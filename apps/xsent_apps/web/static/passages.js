@@ -16,6 +16,7 @@ const HEADING_END = /(^|\s)#+$/;
 const UNDERLINE = /^(={3,}|-{3,})\s*$/; // below a heading
 const RULE = /^\s*([-*_]\s*){3,}$/;
 const ITEM = /^\s*([-*+•·▪‣◦]|\d{1,3}[.)])\s/;
+const BOX = /^(\s*\S+)\s+\[(?:[xX]|[^\p{L}\p{N}_[\]])\](?=\s|$)/u; // of a task, after the mark of its item
 const FENCE = /^[\s>]*((?:[-*+]|\d{1,9}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,}(?!~))(.*)/;
 const COMMAND = /^\s*`[^`]+`\s*$/; // the only line of its paragraph
 const ROW = /^\s*\|.*\|\s*$/;
@@ -206,8 +207,9 @@ function markOf(line, following) {
   if (UNDERLINE.test(line)) return ["underline", "", line.startsWith("=") ? 1 : 2];
   if (!line.trim() || RULE.test(line)) return ["", "", 0];
   if (ROW.test(line)) return [ROW.test(following) && UNDER_HEADER.test(following) ? "header" : "row", line, 0];
-  if (ITEM.test(line)) return ["item", line, 0];
-  return [COMMAND.test(line) ? "code" : "text", line.replace(QUOTE, ""), 0];
+  const own = line.replace(QUOTE, "");
+  if (ITEM.test(own)) return ["item", own.replace(BOX, "$1"), 0];
+  return [COMMAND.test(own) ? "code" : "text", own, 0];
 }
 
 const cellsOf = (row) =>

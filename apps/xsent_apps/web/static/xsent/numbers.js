@@ -68,7 +68,7 @@ export function findFractions(text) {
   for (const match of text.matchAll(HALF_WORD)) add(match, [[match[0], value("0", "5")]]);
   for (const match of text.matchAll(SHORT_DECIMAL)) add(match, [1, 2].map((group) => [match[group], value(match[1], match[2])]));
   for (const match of text.matchAll(CODE)) {
-    const groups = match[0].split("-");
+    const groups = match[0].match(/[a-z]+|[0-9]+/g);
     const joined = groups.join("");
     if (joined.length >= SHORTEST_CODE || /[^0-9]/.test(joined)) add(match, groups.map((group) => [group, joined]));
   }
@@ -88,12 +88,8 @@ function shifted(form, exponent) {
 }
 
 function timeOfDay(hour, minute = "", half = "") {
-  const number = Number(hour);
-  const minutes = (minute || "00").padStart(2, "0");
-  const clock = `c${two(number % 12)}${minutes}`;
-  if (IN_EVENING.test(half)) return [[`t${(number % 12) + 12}${minutes}`, clock]];
-  if (IN_MORNING.test(half)) return [[`t${two(number % 12)}${minutes}`]];
-  return [[`t${two(number)}${minutes}`, ...(!half && number > 0 && number <= 12 ? [clock] : [])]];
+  const number = IN_EVENING.test(half) ? (hour % 12) + 12 : IN_MORNING.test(half) ? hour % 12 : hour;
+  return [[`t${two(Number(number))}${(minute || "00").padStart(2, "0")}`]];
 }
 
 function date(year, ...days) {
@@ -161,7 +157,6 @@ const READERS = {
   named,
   monthFirst: (month, day, year) => named(day, month, year),
   japaneseTime: (half, hour, minute, thirty) => timeOfDay(integer(hour), thirty ? "30" : minute && integer(minute), half),
-  ore: (hour, minute) => timeOfDay(hour, minute, "uhr"),
   timeOfDay,
   phone,
   japanese: (written) => [[integer(written)]],
