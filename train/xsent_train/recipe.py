@@ -62,7 +62,6 @@ class StageConfig(Settings):
     starts_from: Mapping[str, Annotated[Any, PlainValidator(shares)]] = {}
     keep_layers: Numbers = ()  # layers to keep of what it starts from, counted from 0; default: the first num_layers
     batch_size: Annotated[int, Field(ge=2)] = 512  # pairs per step, over all devices
-    chunk: NonNegativeInt = 0  # pairs encoded at a time, so that a large batch fits on a small device; 0: all
     weights: Mapping[str, NonNegativeFloat] = {}  # factors by source, times those of the corpus; 0 skips a source
     order: Literal["random", "length", "cluster"] = "random"  # of the pairs in a window; cluster gives hard negatives
     shuffle: bool = True  # whether to shuffle the batches of a window
