@@ -169,7 +169,7 @@ MEANING = {
     "questions": "4b65d4d42cbc",
     "static": "3708645ac8b7",
     "tan2022": "aa991f073d55",
-    "teachers": "5f489d438421",
+    "teachers": "5e97b09498d9",
     "tiny": "5e13703e5483",
     "wei2020": "ba95ecdea185",
 }

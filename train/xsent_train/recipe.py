@@ -150,7 +150,6 @@ class TeacherConfig(Settings):
     prompt: str = ""  # prepended to every text
     languages: Names = ()  # that it knows; default: those that the model lists, or all
     space: str | None = None  # name of its vector space, to give the bundle a matrix into it
-    by_language: bool = False  # whether to subtract the mean of each language instead of the overall mean
 
 
 class VocabularyConfig(Settings):
