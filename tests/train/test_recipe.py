@@ -125,17 +125,6 @@ def test_a_stage_is_like_an_earlier_one_but_for_what_it_says(tmp_path: Path) -> 
     assert stages[2].objectives == Objectives(align=Align(weight=5.0, margin=0.1))
 
 
-def test_weights_by_group(tmp_path: Path) -> None:
-    text = 'groups = { manuals = ["qt", "gnome"] }\n' + MINIMAL.replace(
-        '["a.tsv"]', '["a.tsv"], weights = { manuals = 2, talk = 3 }, most = { manuals = 9 }'
-    )
-    again = '[[stage]]\nname = "again"\nlike = "table"\nweights = { manuals = 0.5, gnome = 1 }\n'
-    recipe = load(tmp_path, text + "weights = { gnome = 4 }\n" + again)
-    assert recipe.corpus.weights == {"qt": 2, "gnome": 2, "talk": 3} and recipe.corpus.most == {"qt": 9, "gnome": 9}
-    assert [stage.weights for stage in recipe.stages] == [{"gnome": 4}, {"qt": 0.5, "gnome": 1}]
-    raises(DataError, r"groups\.manuals = 'qt' must be a list", load, tmp_path, text.replace('["qt", "gnome"]', '"qt"'))
-
-
 def test_settings_of_a_checkpoint_are_compared_with_a_recipe(tmp_path: Path) -> None:
     stage = load(tmp_path, MINIMAL).stages[0]
     saved = stage.model_dump()
@@ -160,7 +149,7 @@ def test_another_recipe_is_told_in_a_line(tmp_path: Path) -> None:
 
 FOLDER = Path(xsent_train.__file__).parent / "recipes"
 RECIPES = sorted(FOLDER.glob("*.toml"))
-# Hashes of what the recipes mean, without groups and `like`: another way to write one changes none of them.
+# Hashes of what the recipes mean, without `like`: another way to write one changes none of them.
 MEANING = {
     "across": "e411b52c244e",
     "builtin": "a5a9f11d3ff0",
