@@ -11,7 +11,7 @@ import pytest
 from commands import Runner, write_lines
 from indexes import Replay, path
 
-from xsent import SearchIndex, SentenceEncoder, build_index, extend_index, no_match_message, say_nothing_close
+from xsent import SearchIndex, SentenceEncoder, build_index, extend_index, no_match_message
 from xsent.search.index import CLOSE
 from xsent.search.shared_words import shared_words
 from xsent.search.store import IndexDatabase
@@ -217,7 +217,7 @@ def test_what_is_said_if_nothing_is_close(path: Path, builtin: SentenceEncoder) 
     assert near[0].close and not no_match_message(near) and no_match_message([]) == ""
     assert not any(hit.close for hit in far)
     expected = f"No close match: best score {far[0].score:.2f}; unrelated texts score up to {CLOSE:.2f}."
-    assert no_match_message(far) == expected == say_nothing_close(far)  # also by its old name
+    assert no_match_message(far) == expected
     assert "best score 0.34;" in no_match_message([replace(far[0], score=0.3498)])  # not 0.35, which is close
 
 

@@ -95,9 +95,6 @@ def no_match_message(hits: Sequence[Hit]) -> str:
     return f"No close match: best score {best:.2f}; unrelated texts score up to {CLOSE:.2f}."
 
 
-say_nothing_close = no_match_message  # the old name
-
-
 def search_file(
     file: VectorFile,
     encoder: "SentenceEncoder",
