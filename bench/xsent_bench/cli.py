@@ -1,4 +1,4 @@
-"""The `xsent-bench` command: a whole run with its report, or only the comparison.
+"""The `xsent-bench` command: a whole run with its report, only the comparison, or tables of pages.
 
 The measuring modules are imported inside the commands, so a missing package is a one-line error and `--help` is quick.
 """
@@ -83,6 +83,18 @@ def peers(
     comparison = Comparison([bundle or builtin_path()], out, tuple(others), turns, number, evaluate)
     steps = [("systems", lambda: comparison.measure(results.failures.append))]
     typer.echo(measure_steps(results, steps, out).read_text())
+
+
+@app.command(epilog="Example: xsent-bench tables docs/results/bench README.md docs/explanation/choosing.md")
+@require_extra("bench")
+def tables(
+    report: Annotated[Path, typer.Argument(help="Folder of a report.")],
+    pages: Annotated[list[Path], typer.Argument(help="Markdown with `<!-- table NAME -->` and `<!-- end -->`.")],
+) -> None:
+    """Rewrite the tables of pages from the results of a report."""
+    from xsent_bench.report import write_tables
+
+    write_tables(report, pages)
 
 
 def main() -> None:

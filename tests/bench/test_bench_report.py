@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from commands import raises
 from made_up_results import LAYERS, made_up_results
-from report_tables import fill, write_tables
+from typer.testing import CliRunner
 
 from xsent.errors import DataError
 from xsent_bench import plots
-from xsent_bench.report import GROUPS, by_tokens, listing, sections, write_report
+from xsent_bench.cli import app
+from xsent_bench.report import GROUPS, by_tokens, fill, listing, sections, write_report
 from xsent_bench.results import Measurement, Results
 
 ROOT = Path(__file__).parents[2]
@@ -169,9 +170,10 @@ def test_a_page_without_tables_and_results_without_figures_are_one_line() -> Non
         raises(DataError, message, fill, text, Results(""), "page.md")
 
 
-def test_the_pages_are_written(tmp_path: Path) -> None:
+def test_the_command_writes_the_pages(tmp_path: Path) -> None:
     made_up_results().write(tmp_path / "results.json")
     page = tmp_path / "page.md"
     page.write_text(PLACE.format("layers"))
-    write_tables(tmp_path, [page])
+    result = CliRunner().invoke(app, ["tables", str(tmp_path), str(page)])
+    assert result.exit_code == 0, result.output
     assert page.read_text() == fill(PLACE.format("layers"), made_up_results(), "page.md")
