@@ -1,4 +1,4 @@
-"""Verification of a bundle on this machine: its files, its vectors against the golden ones."""
+"""Verification of a bundle on this machine: its files, its vectors against the golden ones, and company."""
 
 import math
 import warnings
@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from xsent.backends.base import default_backend, open_backend
 from xsent.bundle import Bundle, builtin_path
 from xsent.cpu import instruction_set
-from xsent.encoder import SentenceEncoder, UnknownTextWarning
+from xsent.encoder import TOKENS_TOGETHER, SentenceEncoder, UnknownTextWarning
 from xsent.errors import BundleError
 from xsent.precision import Vectors
+from xsent.progress import Progress
 
 # Largest tolerance, in multiples of a number's typical size: unrelated vectors differ by more, rounded ones by less.
 _MOST = 3
@@ -52,6 +54,38 @@ def verify(path: str | Path | None = None, backend: str | None = None) -> Verifi
     return Verification(
         str(bundle.path), bundle.fingerprint, len(bundle.files), len(golden.sentences), difference, allowed
     )
+
+
+def verify_together(
+    path: str | Path | None = None, backend: str | None = None, *, show_progress_bar: bool | None = False
+) -> int:
+    """Check that sentences get the same bits together as each by itself, at every depth and length.
+
+    Takes a minute on a laptop. The number of sentences that run together is the largest that the encoder uses, and 2.
+
+    Returns:
+        The number of sentences compared.
+
+    Raises:
+        BundleError: A vector depends on the sentences beside it, on this CPU with this version of onnxruntime.
+    """
+    whole = Bundle.open(builtin_path() if path is None else path)
+    depths = whole.depths if backend != "openvino" else whole.depths[-1:]
+    rng, compared = np.random.default_rng(0), 0
+    with Progress("lengths", len(depths) * whole.max_length, enabled=show_progress_bar) as progress:
+        for layers in depths:
+            embed = open_backend(backend or default_backend(), Bundle.open(whole.path, layers)).embed
+            for length in range(1, whole.max_length + 1):
+                ids = rng.integers(0, whole.vocab_size, (max(TOKENS_TOGETHER // length, 2), length))
+                apart = np.concatenate([embed(one[None]) for one in ids])
+                if not (np.array_equal(embed(ids), apart) and np.array_equal(embed(ids[:2]), apart[:2])):
+                    raise BundleError(
+                        f"{whole.path}: layers={layers}: sentences of {length} tokens get other bits together than "
+                        "each by itself; please report it with the output of xsent doctor"
+                    )
+                compared += len(ids)
+                progress.advance(1)
+    return compared
 
 
 def _golden_vectors(bundle: Bundle, layers: int | None, backend: str | None) -> Vectors:

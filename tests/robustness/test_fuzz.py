@@ -349,6 +349,7 @@ PROGRAMS = {"xsent": xsent.cli.main, "xsent-train": xsent_train.cli, "xsent-expo
 PROGRAMS["xsent-bench"] = xsent_bench.cli
 # What serves, watches, or measures for minutes: everything before it is tried, with any arguments.
 LONG = {
+    "xsent.verification.verify_together": 7950,
     "xsent_apps.server.command.listen": lambda *_: socket.socket(),
     "xsent_apps.server.command.run_server": None,
     "mcp.server.mcpserver.MCPServer.run": None,

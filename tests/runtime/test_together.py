@@ -8,17 +8,19 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from commands import Runner, assert_refused, raises
 from conftest import MakeEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from xsent import SentenceEncoder
-from xsent.backends.numpy import round_to_grid
+from xsent.backends.numpy import NumpyBackend, round_to_grid
 from xsent.backends.onnx import OnnxBackend
 from xsent.bundle import MANIFEST, Bundle, Rounding, compute_fingerprint
-from xsent.encoder import TOKENS_TOGETHER
+from xsent.errors import BundleError
 from xsent.tasks import tasks
+from xsent.verification import verify_together
 from xsent_export.export import export
 from xsent_export.graph import CONTRIB, EncoderGraph
 from xsent_export.options import ExportOptions
@@ -44,14 +46,18 @@ def test_alone_in_company_in_any_order_and_in_any_number_of_threads(
             assert all(np.array_equal(row, apart[place]) for row, place in zip(rows, order, strict=True))
 
 
-def test_every_depth_and_length(builtin: Bundle, mini_bundle: Path) -> None:
-    whole, rng = Bundle.open(mini_bundle), np.random.default_rng(0)
-    for layers in whole.depths:
-        embed = OnnxBackend(Bundle.open(mini_bundle, layers)).embed
-        for length in range(1, whole.max_length + 1):
-            ids = rng.integers(0, whole.vocab_size, (max(TOKENS_TOGETHER // length, 2), length))
-            apart = np.concatenate([embed(one[None]) for one in ids])
-            assert np.array_equal(embed(ids), apart) and np.array_equal(embed(ids[:2]), apart[:2])
+def test_every_depth_and_length(builtin: Bundle, mini_bundle: Path, run: Runner) -> None:
+    longest = Bundle.open(mini_bundle).max_length
+    compared = sum(max(256 // length, 2) for length in range(1, longest + 1))
+    assert verify_together(mini_bundle) == compared
+    code, out, err = run("verify", mini_bundle, "--thorough", "--json")
+    assert (code, json.loads(out)["together"], err) == (0, compared, "")
+    wrong = lambda self, ids: np.full((len(ids), 32), len(ids), np.float32)  # noqa: E731
+    with mock.patch.object(NumpyBackend, "embed", wrong):
+        raises(BundleError, "sentences of 1 tokens get other bits together", verify_together, mini_bundle, "numpy")
+        message = "sentences of 1 tokens get other bits together than each by itself; please report it"
+        with mock.patch("xsent.verification.verify_together", lambda *_, **__: verify_together(mini_bundle, "numpy")):
+            assert_refused(run("verify", mini_bundle, "--thorough"), message)
     shallow = OnnxBackend(Bundle.open(builtin.path, 0))
     ids = np.arange(21 * 12).reshape(21, 12)
     assert np.array_equal(shallow.embed(ids), np.concatenate([shallow.embed(one[None]) for one in ids]))

@@ -143,12 +143,15 @@ def verify_files(
     backend: Annotated[
         str | None, typer.Option(metavar="NAME", help="onnx, numpy or openvino; default: onnx if it is installed.")
     ] = None,
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="Also whether vectors depend on the sentences beside them; a minute.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check every file of a bundle, and its vectors on this machine; or every file of an index."""
     from xsent.search.index import SearchIndex
     from xsent.search.store import has_index
-    from xsent.verification import verify
+    from xsent.verification import verify, verify_together
 
     if bundle is not None and has_index(bundle):
         index = SearchIndex(bundle)
@@ -156,6 +159,8 @@ def verify_files(
         result: dict[str, object] = {"path": str(bundle), "fingerprint": index.state.fingerprint, "rows": len(index)}
     else:
         result = asdict(verify(bundle, backend))
+        if thorough:
+            result["together"] = verify_together(bundle, backend, show_progress_bar=None)
     print_result(result, format_facts(result), as_json=as_json)
 
 
