@@ -137,7 +137,6 @@ name = "queued"
 num_layers = 2
 steps = 11
 batch_size = 16
-chunk = 5
 window = 4
 order = "cluster"
 clusters = 5

@@ -254,7 +254,7 @@ at `/openapi.json`.
   those of other servers; `/classify` and `/search` refuse them.
 - A text without words, such as `...` or `N/A`, has the label `null`. So has an empty text, which the other routes
   refuse.
-- If the server has a key, send the header `Authorization: Bearer KEY`. `/`, `/health` and `/openapi.json` need none.
+- If the server has a key, send the header `Authorization: Bearer KEY`. `/health` and `/openapi.json` need none.
 - Every answer with vectors, labels or hits has two headers. `X-Xsent-Fingerprint` names the vector space: vectors of
   different fingerprints cannot be compared. `X-Xsent-Split` counts the texts that were split because they are too long.
 - `usage` counts the tokens of the model.

@@ -1,4 +1,4 @@
-"""`xsent map`: a picture of texts in which near points have similar meanings, as a page in one file or as a PNG."""
+"""`xsent map`: a picture of texts in which near points have similar meanings, as a page in one file."""
 
 import html
 import json
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -37,7 +37,6 @@ MOST = 20_000  # most points; of more texts, an evenly spaced sample is shown
 NEIGHBOURS = 4  # shown for a text that the mouse points at
 PAGE = Path(__file__).with_name("map.html")
 STATIC = Path(__file__).with_name("web") / "static"  # the map of `xsent web` uses the same scripts
-MARKERS = "osD"  # the shapes of view.js
 
 app = App()
 
@@ -50,7 +49,7 @@ app = App()
 )
 def map_file(
     texts: Annotated[str, typer.Argument(metavar="TEXTS", help="One text per line, or a table; - is standard input.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new .html or .png file.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new .html file.")],
     column: ColumnOption = None,
     by: Annotated[
         list[str] | None,
@@ -66,11 +65,10 @@ def map_file(
     The page opens in a browser without a network. Point at a text to read it. Repeat --by to switch between several
     colourings.
     """
-    _check_name(out)
+    if out.suffix != ".html":
+        raise ValueError(f"{out}: expected a name that ends in .html")
     if out.exists() and not force:
         raise file_exists_error(out)
-    if out.suffix == ".png":
-        find_extra("map", "matplotlib")
     if CLUSTER in (by or [CLUSTER]):
         find_extra("cluster", "scipy", "sklearn")
     read, colours = _read(texts, column, by or [CLUSTER])
@@ -83,11 +81,6 @@ def map_file(
     made = map_texts(read, rows, by=colours, title=out.stem)
     made.save(out)
     typer.echo(f"{out}: {made.count}, coloured by {', '.join(colours)}", err=True)
-
-
-def _check_name(out: Path) -> None:
-    if out.suffix not in (".html", ".png"):
-        raise ValueError(f"{out}: expected a name that ends in .html or .png")
 
 
 def _read(texts: str, column: str | None, by: Sequence[str]) -> tuple[list[str], dict[str, list[str] | None]]:
@@ -124,13 +117,9 @@ class TextMap:
         return f"{len(self.texts):,}{of} texts"
 
     def save(self, path: str | Path) -> None:
-        """Write a page, or a picture for .png; only its owner may read a new file, because it contains texts."""
-        _check_name(Path(path))
+        """Write the page; only its owner may read a new file, because it contains texts."""
         with atomic_file(Path(path), private=True) as file:
-            if str(path).endswith(".png"):
-                _draw(self, file)
-            else:
-                file.write(self.page().encode())
+            file.write(self.page().encode())
 
     def page(self) -> str:
         """A page that needs no other file and no network."""
@@ -241,33 +230,3 @@ def _groups(of: Sequence[str]) -> tuple[list[str], list[int]]:
 
 def _shared(*names: str) -> str:
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
-
-
-def _draw(made: TextMap, file: IO[bytes]) -> None:
-    """Draw a PNG in the first of the colourings, with the page's light colours."""
-    with require_extra("map"):
-        from matplotlib.figure import Figure
-        from matplotlib.patheffects import withStroke
-    colours = re.findall(r"--c\d: (#\w+)", _shared("style.css"))[:9]
-    names, of = _groups(next(iter(made.colours.values())))
-    figure = Figure((12, 9), layout="constrained")
-    axes = figure.subplots()
-    axes.set_axis_off()
-    axes.set_title(f"{made.title}: {made.count}", loc="left")
-    for number, name in [*enumerate(names), (-1, "none")]:
-        x, y = made.places[np.array(of) == number].T
-        if not len(x):
-            continue
-        colour, marker = (colours[number % 9], MARKERS[(number + number // 9) % 3]) if number >= 0 else ("0.6", "D")
-        size = np.clip(8000 / len(of), 12, 40)
-        axes.scatter(x, y, size, colour, marker=marker, linewidths=0, label=f"{name} ({len(x):,})")
-        if number >= 0:  # the name is above the points
-            rim = [withStroke(linewidth=3, foreground="white")]
-            top = np.median(x), np.percentile(y, 10)
-            look: Any = {"ha": "center", "va": "bottom", "weight": "bold", "size": 9, "path_effects": rim, "zorder": 3}
-            axes.annotate(name, top, (0, 8), textcoords="offset points", **look)
-    axes.invert_yaxis()  # as on the page
-    figure.legend(loc="outside right upper", frameon=False, fontsize=8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # characters that the font lacks
-        figure.savefig(file, format="png", dpi=150)

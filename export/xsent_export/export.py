@@ -120,7 +120,7 @@ def _write_bundle(
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
         exported, removed = SentenceEncoder(folder), part is not checkpoint
-        parity = check_bundle(exported, encoder, spec, checkpoint, pruned=removed, pairs=pairs, options=options)
+        parity = check_bundle(exported, spec, checkpoint, pruned=removed, pairs=pairs, options=options)
         manifest["golden"] = golden_vectors(exported, spec, parity.cosine_mean)
         manifest["parity"] = parity.as_json()
         (folder / CARD).write_text(render_card(part, manifest, parity, exported, options), encoding="utf-8")

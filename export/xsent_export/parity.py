@@ -15,29 +15,21 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import OTHER, Bundle
+from xsent.bundle import OTHER
 from xsent.encoder import LongSentenceWarning, SentenceEncoder, UnknownTextWarning
 from xsent.errors import DataError, ParityError
 from xsent.evaluation.translation import finds_gold
 from xsent.open_model import SupportsEncode
 from xsent.similarity import Floats, nearest
-from xsent_export.options import Budget, BundleSpec, ExportOptions, Precision
-from xsent_export.quantization import NIBBLE_LIMIT, PAIR_LIMIT, TABLE_LIMIT, block_size
+from xsent_export.options import Budget, BundleSpec, ExportOptions
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent_train.data.corpus import Corpus
-from xsent_train.derive import BundleWeights
-from xsent_train.model import Encoder
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
 
 MAX_PAIRS = 1000  # per language; one more wrong answer is then 0.05 points of P@1
-# Limits that represent the accuracy of weights that are not integers.
-FLOAT_LIMIT = 2**20  # float32
-HALF_LIMIT = 2**10  # float16, which has 11 bits
-MATRICES = ("qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight")
-MAX_STEPS = 0.51  # by which rounding may move a row of weights; above 0.5, because scales are rounded too
 # What to do if an export loses too much.
 EXACT = "--fp32 keeps the trained weights"
 ADVICE = {"int4-table": "--int8 keeps 8 bits for the table"}  # by precision; EXACT for the others
@@ -160,7 +152,6 @@ class Parity:
 
 def check_bundle(
     exported: SentenceEncoder,
-    encoder: Encoder,
     spec: BundleSpec,
     checkpoint: Checkpoint,
     *,
@@ -168,11 +159,10 @@ def check_bundle(
     pairs: Pairs,
     options: ExportOptions,
 ) -> Parity:
-    """Compare a bundle with its encoder and the checkpoint. Raises ParityError if it lost more than the budget.
+    """Compare a bundle with its checkpoint. Raises ParityError if it lost more than the budget.
 
     The checkpoint has pieces that a `pruned` bundle lacks.
     """
-    check_weights(encoder, spec, exported.bundle)
     folder = exported.bundle.path
     depths = exported.bundle.depths
     trained = {depth: CheckpointEncoder(checkpoint, depth=depth, dim=spec.dim) for depth in depths}
@@ -195,47 +185,6 @@ def check_bundle(
         kind = "fp32" if spec.precision == "float32" else "int8"
         parity = replace(parity, openvino={"kind": kind, **measured.as_json()})
     return parity
-
-
-def check_weights(encoder: Encoder, spec: BundleSpec, bundle: Bundle) -> None:
-    """Raise ParityError if weights are coarser than their precision, which cosines of a small encoder hardly show."""
-    weights = BundleWeights(bundle)
-    for name, tensor in encoder.state_dict().items():
-        kept = weights.read(name)
-        factors = weights.factors(name)
-        trained = tensor.numpy()[tuple(map(slice, kept.shape))]
-        steps = rounding_error(trained / factors, kept / factors, weight_limit(spec.precision, name))
-        if not steps <= MAX_STEPS:  # negated so that NaN fails too
-            raise ParityError(
-                f"the exported encoder differs too much from the trained one: {name} by {steps:.2f} steps of "
-                f"rounding (at most {MAX_STEPS}); nothing was written; {EXACT}"
-            )
-
-
-def weight_limit(precision: Precision, weight: str) -> int:
-    """The number of steps that a weight of the encoder has at least on either side of 0, given its name."""
-    if precision == "float32":
-        return FLOAT_LIMIT
-    if weight == "table.weight":
-        return NIBBLE_LIMIT if precision == "int4-table" else TABLE_LIMIT
-    if weight.startswith("readouts.") and weight.endswith(".weight"):
-        return HALF_LIMIT
-    return PAIR_LIMIT // 2 if weight.endswith(MATRICES) else FLOAT_LIMIT
-
-
-def rounding_error(trained: Floats, kept: Floats, limit: int) -> float:
-    """The difference of exported and trained weights: the root mean square of the worst row, in its steps.
-
-    A step is the row's largest number divided by `limit`, so rounding to -limit..limit is off by at most half a step.
-    In 4 bits, a block counts as a row. A 1-D array is one row. NaN if a number is not finite.
-    """
-    four_bits = limit == NIBBLE_LIMIT
-    width = block_size(trained.shape[-1]) if four_bits else trained.shape[-1]
-    trained, kept = trained.reshape(-1, width), kept.reshape(-1, width)
-    smallest = np.finfo(np.float16 if four_bits else np.float32).tiny  # possible scale
-    steps = np.maximum(np.abs(trained).max(axis=1, keepdims=True) / limit, smallest)
-    with np.errstate(invalid="ignore", over="ignore"):
-        return float(np.sqrt(np.square((kept - trained) / steps).mean(axis=1)).max())
 
 
 def measure_parity(

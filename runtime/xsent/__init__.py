@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from xsent.search.index import Hit as Hit
     from xsent.search.index import SearchIndex as SearchIndex
     from xsent.search.index import no_match_message as no_match_message
-    from xsent.search.index import say_nothing_close as say_nothing_close
     from xsent.search.index import semantic_search as semantic_search
     from xsent.search.lines import build_index as build_index
     from xsent.search.lines import extend_index as extend_index
@@ -69,7 +68,7 @@ _NAMES = {  # by module
     "mining.margin": "margin_scores",
     "mining.names": "ClusterName name_clusters",
     "mining.paraphrases": "group_pairs mine_paraphrases paraphrase_mining",
-    "search.index": "Hit SearchIndex no_match_message say_nothing_close semantic_search",
+    "search.index": "Hit SearchIndex no_match_message semantic_search",
     "search.documents": "update_index",
     "search.lines": "build_index extend_index",
     "search.writer": "Document",

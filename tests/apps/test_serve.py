@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import html
 import json
 import re
 import shutil
@@ -233,7 +232,7 @@ def test_the_key_and_the_name_of_this_machine(encoder: SentenceEncoder, address:
         assert answer.status_code == (200 if name == "right" else 401)
     refused(guarded.get("/metrics"), 401, "expected this server's key")
     assert guarded.get("/health").json() == {"status": "ok", "model": "mini", "fingerprint": encoder.fingerprint}
-    assert guarded.get("/").status_code == guarded.get("/openapi.json").status_code == 200
+    assert guarded.get("/openapi.json").status_code == 200
     named = TestClient(create_app(encoder, hosts=["Pi.local"]))
     for host, status in {"pi.LOCAL:8000": 200, "localhost": 200, "pi.local.evil": 403, "": 403}.items():
         assert named.get("/v1/models", headers={"Host": host}).status_code == status
@@ -258,15 +257,12 @@ def test_web_pages_of_allowed_origins_read_answers(encoder: SentenceEncoder) -> 
         assert "Access-Control-Allow-Origin" not in other.get("/health", headers=evil).headers
 
 
-def test_the_page_and_the_schema_describe_what_is_there(client: TestClient) -> None:
-    page = client.get("/", headers={"Host": "pi.local:1<b>"}).text
-    assert "curl http://pi.local:1&lt;b&gt;/v1/embeddings -d" in page
-    assert {*re.findall(r'href="(.*?)"', page)} == {"health", "v1/models", "openapi.json"}
+def test_the_schema_describes_what_is_there(client: TestClient) -> None:
     schema = client.get("/openapi.json").json()
     for path, methods in schema["paths"].items():
         [(method, operation)] = methods.items()
         assert client.request(method, path, json={}).status_code in (200, 400, 404)
-        assert html.escape(operation["summary"]) in page
+        assert operation["summary"]
     form = schema["paths"]["/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(form["properties"]) == {"model", "query", "k", "index", "words", "least"}
     assert {"type": "string"} in form["properties"]["query"]["anyOf"] and form["required"] == ["query"]

@@ -140,7 +140,6 @@ EARLY = {
     "cluster a.txt": ("sklearn", "cluster"),
     "documents fit en=a.txt fr=b.txt -o space": ("sentencex", "documents"),
     "notes folder": ("sentencex", "apps"),
-    "map a.txt m.png": ("matplotlib", "map"),
     "map a.txt m.html": ("scipy", "cluster"),
 }
 

@@ -282,7 +282,7 @@ def test_a_document_is_the_weighted_sum_of_debiased_sentences(fitted: DocumentEn
     assert np.allclose(found, expected, atol=1e-5)
     unit = fitted.encode([document], "fr")[0]
     assert np.allclose(unit, expected / np.linalg.norm(expected), atol=1e-5)
-    plain = DocumentEncoder(ToyEncoder(), debias=False, weighted=False).fit(CORPORA)
+    plain = DocumentEncoder(ToyEncoder(), weighted=False).fit(CORPORA, rank=0)
     expected = vectors.sum(axis=0)
     assert np.allclose(plain.encode([document], "fr", normalize_embeddings=False)[0], expected, atol=1e-5)
 
@@ -291,7 +291,7 @@ def test_debiasing_brings_the_languages_together(fitted: DocumentEncoder) -> Non
     choice = fitted.space.choice
     assert choice.rank >= 1 and choice.accuracies[0] > 0.9
     assert choice.accuracies[-1] < 0.55 <= min(choice.accuracies[:-1])
-    biased = DocumentEncoder(ToyEncoder(), debias=False).fit(CORPORA)
+    biased = DocumentEncoder(ToyEncoder()).fit(CORPORA, rank=0)
     truth = {(row, row) for row in range(len(CORPORA["en"]))}
 
     def found(encoder: DocumentEncoder) -> int:

@@ -158,15 +158,14 @@ def test_ids_go_through_every_command(run: Runner, tickets: Path, mini_bundle: P
     output = tickets.with_name("found.jsonl")
     assert run("duplicates", tickets, *table, "--vectors", vectors, "-o", output)[0] == 0
     assert list(read_rows(output, ["group", "id"])) == [["1", "T1"], ["1", "T4"]]
-    for where in (vectors, tickets.with_name("index")):
-        if where != vectors:
-            assert run("index", tickets, where, *table, *model)[0] == 0
-        code, out, err = run("search", where, "Clara David", "-n", 1, *model)
-        assert (code, out.split("\t")[1:], err) == (0, ["T2", "Clara, David\n"], "")
-        hit = json.loads(run("search", where, "Clara David", "-n", 1, "--json", *model)[1])
-        assert (hit["id"], hit["line"], hit["text"]) == ("T2", 2, "Clara,\nDavid")
-        asked = run("search", where, "--queries", tickets, *table, "-n", 1, "-o", output, "--force", *model)
-        assert asked[0] == 0 and ["T5", "T5"] in list(read_rows(output, ["query", "id"]))
+    index = tickets.with_name("index")
+    assert run("index", tickets, index, *table, *model)[0] == 0
+    code, out, err = run("search", index, "Clara David", "-n", 1, *model)
+    assert (code, out.split("\t")[1:], err) == (0, ["T2", "Clara, David\n"], "")
+    hit = json.loads(run("search", index, "Clara David", "-n", 1, "--json", *model)[1])
+    assert (hit["id"], hit["line"], hit["text"]) == ("T2", 2, "Clara,\nDavid")
+    asked = run("search", index, "--queries", tickets, *table, "-n", 1, "-o", output, "--force", *model)
+    assert asked[0] == 0 and ["T5", "T5"] in list(read_rows(output, ["query", "id"]))
 
 
 def test_pairs_keep_their_ids_and_a_table_may_be_piped(run: Runner, tickets: Path, mini_bundle: Path) -> None:

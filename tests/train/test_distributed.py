@@ -21,7 +21,7 @@ from trainings import arguments, train
 from xsent_train import main
 from xsent_train.checkpoint import load_checkpoint
 from xsent_train.data.batches import Batch
-from xsent_train.data.masking import MaskedPairs
+from xsent_train.data.masking import Labelled, MaskedPairs
 from xsent_train.data.passages import Asked
 from xsent_train.data.scored import ScoredBatch
 from xsent_train.devices import average, gather, launch
@@ -45,16 +45,21 @@ def training_model(stage: StageConfig) -> TrainingModel:
     return model
 
 
+def labelled_part(side: Labelled, start: int, stop: int) -> Labelled:
+    begin, end = (int(side.tokens.lengths[:i].sum()) for i in (start, stop))
+    return Labelled(side.tokens.part(start, stop), side.labels[begin:end])
+
+
 def joined_batch(rank: int = 0, ranks: int = 1) -> Batch:
     """A rank's part of one batch."""
     hiding, _, teacher, queue, *_ = model_and_batch(BOTH, DIM)[1]
     start, stop = rank * PAIRS // ranks, (rank + 1) * PAIRS // ranks
     part = MaskedPairs(
         (hiding.sides[0].part(start, stop), hiding.sides[1].part(start, stop)),
-        (hiding.read[0].part(start, stop), hiding.read[1].part(start, stop)),
+        (labelled_part(hiding.read[0], start, stop), labelled_part(hiding.read[1], start, stop)),
         hiding.piece[start:stop],
         (hiding.masked[0][start:stop], hiding.masked[1][start:stop]),
-        hiding.joined.part(start, stop),
+        labelled_part(hiding.joined, start, stop),
     )
     group, numbers = torch.tensor([0, 1, 2, 3, 0, 5, 6, 7]), torch.arange(PAIRS)
     seen = torch.sin(torch.arange(3 * PAIRS * teacher.shape[1])).reshape(3, PAIRS, -1)[:, start:stop]

@@ -1,13 +1,11 @@
 """What a vector says of pieces, predicted or told from others, against values worked out by hand."""
 
 import math
-from unittest import mock
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from xsent_train.losses import (
     Targets,
@@ -79,42 +77,12 @@ def leaves(sentences: int, dim: int = 2, pieces: int = 37) -> list[Tensor]:
     return [torch.randn(s, generator=generator, dtype=torch.float64).requires_grad_() for s in shapes]
 
 
-class Logits(TorchDispatchMode):
-    """Notes the rows of the largest matrix over the pieces that was made."""
-
-    def __init__(self, pieces: int) -> None:
-        super().__init__()
-        self.pieces, self.rows = pieces, 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None) -> object:  # noqa: ANN001  as torch has it
-        out = func(*args, **(kwargs or {}))
-        if isinstance(out, Tensor) and out.ndim == 2 and out.shape[1] == self.pieces:
-            self.rows = max(self.rows, len(out))
-        return out
-
-
-@pytest.mark.parametrize(("chunk", "rows"), [(0, 7), (3, 3)])
-def test_logits_are_made_for_a_chunk_at_a_time_and_not_kept(chunk: int, rows: int) -> None:
-    other = uniform_targets(torch.tensor([3, 4, 3, 30, 36, 4, 5, 6]), torch.tensor([2, 2, 0, 1, 1, 1, 1]))
-    masked = torch.tensor([True, False, False, True, True, False, True])  # the third has no target
-    targets = ugt_targets(torch.arange(7) + 8, masked, other)
-    keep = mock.Mock(side_effect=lambda saved: saved)
-    with Logits(37) as forward, torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
-        loss = generative_loss(*leaves(7), targets, chunk=chunk)
-    with Logits(37) as backward:
-        loss.backward()
-    assert forward.rows == backward.rows == rows
-    kept = {call.args[0].shape for call in keep.call_args_list}
-    assert ((7, 37) in kept, (3, 37) in kept, (1, 37) in kept) == (not chunk, False, False)
-
-
-@pytest.mark.parametrize("chunk", [0, 2])
-def test_token_loss_is_the_mean_cross_entropy_of_the_hidden_tokens(chunk: int) -> None:
+def test_token_loss_is_the_mean_cross_entropy_of_the_hidden_tokens() -> None:
     hidden, table, bias = leaves(5)
     ids = torch.tensor([3, 36, 3, 0, 11])
     expected = F.cross_entropy(hidden @ table.T + bias, ids)
-    assert torch.allclose(token_loss(hidden, table, bias, ids, chunk=chunk), expected, rtol=1e-14)
-    nothing = token_loss(hidden[:0], table, bias, ids[:0], chunk=chunk)
+    assert torch.allclose(token_loss(hidden, table, bias, ids), expected, rtol=1e-14)
+    nothing = token_loss(hidden[:0], table, bias, ids[:0])
     nothing.backward()
     assert nothing.item() == 0.0 and not table.grad.any()
 
@@ -139,13 +107,12 @@ def test_word_ctl_is_a_mean_over_pairs_each_a_mean_over_its_words() -> None:
     query, table = torch.randn(2, 3, generator=generator), torch.randn(5, 3, generator=generator)
     bags = [torch.tensor([1, 2, 4]), torch.tensor([3])]
 
-    def loss(queries: torch.Tensor, bags: list[torch.Tensor], chunk: int = 0) -> float:
+    def loss(queries: torch.Tensor, bags: list[torch.Tensor]) -> float:
         bag = uniform_targets(torch.cat(bags), torch.tensor([len(b) for b in bags]))
-        return word_ctl(queries, table, bag, EVERY, temperature=0.1, negatives=9, chunk=chunk).item()
+        return word_ctl(queries, table, bag, EVERY, temperature=0.1, negatives=9).item()
 
     expected = (loss(query[:1], bags[:1]) + loss(query[1:], bags[1:])) / 2
     assert loss(query, bags) == pytest.approx(expected)
-    assert loss(query, bags, chunk=1) == pytest.approx(expected)
 
 
 def test_word_ctl_of_empty_pairs_and_full_bags_is_finite() -> None:

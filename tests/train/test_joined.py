@@ -72,32 +72,6 @@ def test_targets_are_the_weighted_centred_means_of_both_sides_on_their_principal
     assert values[-1] / len(PAIRS) > 0.1
 
 
-def test_each_language_loses_its_own_mean(tmp_path: Path) -> None:
-    shift = {"g": 3.0, "b": -3.0}  # of texts that begin with it, to be told apart by language alone
-    pairs = [Pair("s", "de", f"a{pair.english}", f"g{pair.english}") for pair in PAIRS]
-    pairs += [Pair("s", "fr", f"a{pair.english}", f"b{pair.english}") for pair in PAIRS]
-
-    def says(text: str) -> NDArray[np.float32]:
-        return unit_rows(look(text[1:]) + shift.get(text[0], 0) * np.eye(DIM, dtype=np.float32)[0])[0]
-
-    def apart(**settings: object) -> float:
-        """How far the means of the languages' targets are from each other."""
-        teacher = JoinedTeacher([member("a", Says(says), **settings)], DIM)
-        teacher.prepare(tmp_path / str(len(settings)), "key", lambda: pairs)
-        targets = [
-            unit_rows(
-                teacher.targets(
-                    [Pair("s", language, pair.translation, "") for pair in pairs if pair.language == language]
-                )
-            ).mean(axis=0)
-            for language in ("de", "fr")
-        ]
-        return float(np.linalg.norm(targets[0] - targets[1]))
-
-    assert apart() > 1
-    assert apart(by_language=True) < 0.1
-
-
 def test_what_a_teacher_cannot_read_is_read_off_the_others(tmp_path: Path) -> None:
     turn = np.linalg.qr(np.random.default_rng(3).normal(size=(DIM, DIM)))[0].astype(np.float32)
     teacher = joined(tmp_path, member("a", Says()), member("b", Says(lambda t: look(t) @ turn), languages=["en"]))

@@ -3,12 +3,10 @@
 import json
 import logging
 import shlex
-import sys
 from pathlib import Path
-from unittest import mock
 
 import pytest
-from commands import Runner, assert_refused, write_lines
+from commands import Runner
 from pages import ROOT, blocks
 from toy import write_toy_recipe
 from trainings import command, export_command
@@ -19,7 +17,6 @@ from xsent_train.data.preparation import prepare
 from xsent_train.recipe import load_recipe
 
 FACTS = {"format_version": FORMAT_VERSION, "name": "toy", "languages": ["en"], "licence": "CC0-1.0", "model": {}}
-MEASURED = {"align": 2.5, "p1": {"fr": 5.0, "de": 7.0}, "loss": {"fr": 3.0, "de": 4.0}}
 
 
 @pytest.mark.slow
@@ -75,38 +72,3 @@ def test_the_checkpoint_that_is_exported_of_a_run(tmp_path: Path) -> None:
     assert last_finished(tmp_path).name == "layers-0000050"
     write_checkpoint(tmp_path, "last-0000000", 0, 200, 50, 0)
     assert last_finished(tmp_path).name == "last-0000000"
-
-
-def test_the_picture_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Axes, drawn = pytest.importorskip("matplotlib.axes").Axes, []
-    rows = [("table", 10), ("table", 20), ("table", 20), ("layers", 0), ("layers", 5)]  # resumed at 10
-    lines = [{"stage": stage, "step": step, **MEASURED, "align": i + 1.0} for i, (stage, step) in enumerate(rows)]
-    write_lines(tmp_path / "log.jsonl", list(map(json.dumps, lines)))
-    assert command("plot", tmp_path) == (0, f"{tmp_path / 'log.png'}\n", "")
-    assert (tmp_path / "log.png").read_bytes().startswith(b"\x89PNG")
-    monkeypatch.setattr(Axes, "plot", lambda axes, *line, label, **_: drawn.append((label, *line[:2])))
-    monkeypatch.setattr(Axes, "legend", lambda axes: None)
-    assert command("plot", tmp_path)[0] == 0
-    steps = (10, 20, 20, 25)  # over both stages
-    assert drawn == [
-        ("align", steps, (1.0, 3.0, 4.0, 5.0)),
-        ("held out", steps, (3.5,) * 4),
-        ("fr", steps, (5.0,) * 4),
-        ("de", steps, (7.0,) * 4),
-    ]
-
-
-def test_a_log_that_cannot_be_drawn_is_one_line(tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    assert_refused(command("plot", tmp_path), f"{log}: missing; expected the folder of a run of xsent-train")
-    for content, message in (
-        ('{"stage": "table", "st', "empty; a training writes a line at each validation"),  # killed while it wrote
-        ('{"stage": "table", "st\n', r"damaged \(Unterminated string"),
-        ("[1]\n", r"damaged \(cannot convert dictionary"),
-        ('{"stage": "table", "step": 3}\n', r"damaged \('p1'\); expected"),
-    ):
-        log.write_text(content)
-        assert_refused(command("plot", tmp_path), f"{log}: {message}")
-    with mock.patch.dict(sys.modules, {"matplotlib.figure": None}):
-        assert_refused(command("plot", tmp_path), 'is not installed; run pip install "xsent[bench]"')
-    assert not (tmp_path / "log.png").exists()

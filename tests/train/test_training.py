@@ -71,7 +71,7 @@ def test_killed_in_both_stages_a_training_on_two_threads_resumes_to_the_bit(tmp_
     assert_same_weights(train(recipe, run, threads=2), trained)
 
 
-def test_clusters_windows_queues_and_chunks_resume_wherever_they_stopped(tmp_path: Path, mini_bundle: Path) -> None:
+def test_clusters_windows_and_queues_resume_wherever_they_stopped(tmp_path: Path, mini_bundle: Path) -> None:
     """At a window's last step, at the first of the next, and where the queue reaches into two earlier ones."""
     recipe, whole = write_toy_recipe(tmp_path, FEWER_STEPS, minutes=0), tmp_path / "whole"
     text = recipe.read_text()

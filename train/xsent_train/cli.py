@@ -299,19 +299,6 @@ def _named_paths(given: list[str]) -> dict[str, Path]:
 
 
 @app.command(
-    "plot",
-    short_help="Plot the losses and P@1 of a training.",
-    epilog="Example: xsent-train plot runs/builtin",
-)
-def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> None:
-    """Plot the losses and P@1 of a training, finished or not, from RUN/log.jsonl into RUN/log.png."""
-    with heavy_imports():
-        from xsent_train.stage_loop import plot_log
-
-    typer.echo(plot_log(run))
-
-
-@app.command(
     "filter",
     short_help="Remove pairs that are not translations, and duplicates.",
     epilog="Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv",

@@ -210,7 +210,7 @@ class BundleWeights:
         fixed = {name: grid for name, grid in self._bundle.network.rounding.items() if not grid.by_token}
         return found | {ROUNDING + name: torch.tensor([grid.step, grid.zero]) for name, grid in fixed.items()}
 
-    def factors(self, name: str) -> NDArray[np.float32]:
+    def _factors(self, name: str) -> NDArray[np.float32]:
         """The smoothing factors of the inputs of a weight [inputs], or one for all inputs [1]."""
         smoothing = f"{_place(name).removesuffix('.weight')}.smoothing"
         known = name.endswith(".weight") and smoothing in self._tensors
@@ -233,7 +233,7 @@ class BundleWeights:
             gain = np.ones(3 * dim, np.float32)
             gain[:dim] = (dim // self._bundle.network.heads) ** -0.5
             values = np.divide(values, gain, dtype=np.float32)
-        return values.T * self.factors(name) if name.startswith(("layers.", "readouts.")) else values
+        return values.T * self._factors(name) if name.startswith(("layers.", "readouts.")) else values
 
 
 def _place(name: str) -> str:

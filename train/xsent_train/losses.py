@@ -1,8 +1,6 @@
 """The objectives of the papers: pure functions of tensors that return one number, or one for each depth.
 
-- Contrastive losses (mao2021 section 3.3, wei2020 section 3.1) compare all pairs with each other. With a `chunk`, only
-  that many rows of the comparison are in memory at a time, and they are computed again in the backward pass; the loss
-  is the same.
+- Contrastive losses (mao2021 section 3.3, wei2020 section 3.1) compare all pairs with each other.
 - Distillation of a frozen teacher into the student, for languages that it does not know yet (tan2022 section 2). No
   gradient reaches the teacher or the queue.
 - On scored pairs, cosines learn to agree with people's scores. Finding the passage that answers a query is `align`.
@@ -18,39 +16,21 @@ another.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
-
-T = TypeVar("T")
 
 FLAT = 0.05  # share of the mean variance that is added to every axis, because the flattest ones are noise
 EQUAL = 1e-4  # tolerance for the cosine of a sentence with itself, which is 1; covers float16
 
 
-def recomputed(function: Callable[..., T], *, random: bool = False) -> Callable[..., T]:
-    """Wrap a function to compute its intermediate results again in the backward pass instead of keeping them.
-
-    With `random`, both computations draw the same random numbers, such as dropout.
-    """
-    return partial(checkpoint, function, use_reentrant=False, preserve_rng_state=random)
-
-
-def in_blocks(function: Callable[[slice], T], count: int, chunk: int) -> Iterator[T]:
-    """Apply a function to all `count` rows in blocks of at most `chunk`; 0: in one block, without recomputation."""
-    size, block = (chunk, recomputed(function)) if chunk else (max(count, 1), function)
-    return (block(slice(start, min(start + size, count))) for start in range(0, count, size))
-
-
-def diagonal(scores: Tensor, rows: slice) -> Tensor:
-    """The scores of pairs with themselves [..., b] in a block of rows [..., b, B]."""
-    return scores.diagonal(rows.start, -2, -1)
+def diagonal(scores: Tensor) -> Tensor:
+    """The scores of pairs with themselves [..., B]."""
+    return scores.diagonal(0, -2, -1)
 
 
 def unit(x: Tensor) -> Tensor:
@@ -64,13 +44,7 @@ def unit(x: Tensor) -> Tensor:
 
 
 def align(
-    u: Tensor,
-    v: Tensor,
-    *,
-    temperature: float = 0.0,
-    margin: float = 0.0,
-    ignore: Tensor | None = None,
-    chunk: int = 0,
+    u: Tensor, v: Tensor, *, temperature: float = 0.0, margin: float = 0.0, ignore: Tensor | None = None
 ) -> Tensor:
     """Find the translation in the batch, in both directions (mao2021 eq. 5).
 
@@ -80,43 +54,33 @@ def align(
     """
     if temperature:
         u, v = unit(u) / temperature, unit(v)
-    shift = margin / temperature if temperature else 0.0
-
-    def block(rows: slice) -> tuple[Tensor, Tensor, Tensor]:
-        scores = u[..., rows, :] @ v.mT  # [..., b, B]
-        if shift:
-            diagonal(scores, rows).sub_(shift)
-        if ignore is not None:
-            scores = scores.masked_fill(ignore[rows], lowest(scores))
-        return scores.logsumexp(dim=-1), scores.logsumexp(dim=-2), diagonal(scores, rows)
-
+    scores = u @ v.mT  # [..., B, B]
+    if temperature and margin:
+        diagonal(scores).sub_(margin / temperature)
+    if ignore is not None:
+        scores = scores.masked_fill(ignore, lowest(scores))
     # The two cross-entropies share their scores, without a transposed or normalised copy.
-    over_v, over_u, true = zip(*in_blocks(block, u.shape[-2], chunk), strict=True)
-    everyone = torch.cat(over_v, dim=-1) + torch.stack(over_u).logsumexp(dim=0)
-    return (everyone - 2 * torch.cat(true, dim=-1)).mean(dim=-1)
+    everyone = scores.logsumexp(dim=-1) + scores.logsumexp(dim=-2)
+    return (everyone - 2 * diagonal(scores)).mean(dim=-1)
 
 
-def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | None = None, chunk: int = 0) -> Tensor:
+def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | None = None) -> Tensor:
     """Find the translation among all sentences of the batch, in both languages (HiCTL, wei2020 eq. 2 to 4).
 
     A query's negatives are the 2B - 2 sentences of the other pairs; in `align`, they are the B - 1 of the other side.
     Eq. 2 queries with u, eq. 3 with v, and eq. 4 combines them; they are summed as in `align`.
     """
     sides = unit(u), unit(v)
-
-    def block(rows: slice) -> Tensor:
-        total = u.new_zeros(())
-        for own, other in (sides, sides[::-1]):
-            within, across = (own[..., rows, :] / temperature @ side.mT for side in (own, other))  # [..., b, B]
-            true = diagonal(across, rows)
-            if ignore is not None:
-                within, across = (s.masked_fill(ignore[rows], lowest(s)) for s in (within, across))
-            diagonal(within, rows).fill_(lowest(within))  # a sentence is not an answer to itself
-            everyone = torch.logaddexp(within.logsumexp(dim=-1), across.logsumexp(dim=-1))
-            total = total + (everyone - true).sum(dim=-1)
-        return total
-
-    return torch.stack(list(in_blocks(block, u.shape[-2], chunk))).sum(dim=0) / u.shape[-2]
+    total = u.new_zeros(())
+    for own, other in (sides, sides[::-1]):
+        within, across = (own / temperature @ side.mT for side in (own, other))  # [..., B, B]
+        true = diagonal(across)
+        if ignore is not None:
+            within, across = (s.masked_fill(ignore, lowest(s)) for s in (within, across))
+        diagonal(within).fill_(lowest(within))  # a sentence is not an answer to itself
+        everyone = torch.logaddexp(within.logsumexp(dim=-1), across.logsumexp(dim=-1))
+        total = total + (everyone - true).sum(dim=-1)
+    return total / u.shape[-2]
 
 
 def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Tensor:
@@ -133,7 +97,7 @@ def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Te
     return same.fill_diagonal_(False)
 
 
-def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False, chunk: int = 0) -> Tensor:
+def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False) -> Tensor:
     """Make the two within-language similarity distributions agree (mao2021 eq. 6): -log cos(pi/2 (P_u - P_v)).
 
     The paper's literal form, a sum over inner products, keeps each sentence's similarity with itself, which dominates
@@ -141,18 +105,15 @@ def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False
     takes the mean over the entries.
     """
     sides = (u, v) if literal else (unit(u), unit(v))
-
-    def block(rows: slice) -> Tensor:
-        scores = [side[..., rows, :] @ side.mT for side in sides]  # [..., b, B]
-        if not literal:
-            for own in scores:
-                diagonal(own.div_(temperature), rows).fill_(lowest(own))
-        difference = scores[0].softmax(dim=-1) - scores[1].softmax(dim=-1)
-        # Stay short of +-pi/2, where the cosine is 0 and its logarithm infinite.
-        angle = (math.pi / 2 * difference).clamp(-math.pi / 2 + 1e-3, math.pi / 2 - 1e-3)
-        return -torch.log(torch.cos(angle)).sum(dim=(-2, -1))
-
-    total = torch.stack(list(in_blocks(block, u.shape[-2], chunk))).sum(dim=0)
+    # A view, so that both gradients of a side are added in the order in which the published tables were trained.
+    scores = [side[...] @ side.mT for side in sides]  # [..., B, B]
+    if not literal:
+        for own in scores:
+            diagonal(own.div_(temperature)).fill_(lowest(own))
+    difference = scores[0].softmax(dim=-1) - scores[1].softmax(dim=-1)
+    # Stay short of +-pi/2, where the cosine is 0 and its logarithm infinite.
+    angle = (math.pi / 2 * difference).clamp(-math.pi / 2 + 1e-3, math.pi / 2 - 1e-3)
+    total = -torch.log(torch.cos(angle)).sum(dim=(-2, -1))
     return total if literal else total / max(u.shape[-2] ** 2, 1)
 
 
@@ -269,22 +230,6 @@ class Targets:
         ids, weights = ([getattr(part, name) for part in parts] for name in ("ids", "weight"))
         return Targets(torch.cat(ids), torch.cat(sentences), torch.cat(weights))
 
-    def chunks(self, count: int, size: int) -> Iterator[tuple[slice, "Targets"]]:
-        """Cut a batch of `count` sentences into chunks of at most `size`; 0: into one.
-
-        Yields the sentences of each chunk, and their entries, with sentences counted from the start of the chunk.
-        """
-        if not 0 < size < count:
-            yield slice(0, count), self
-            return
-        order = self.sentence.argsort(stable=True)
-        starts = torch.arange(0, count + size, size, device=order.device)
-        ends = torch.searchsorted(self.sentence[order], starts).tolist()
-        for i in range(len(ends) - 1):
-            entries, first = order[ends[i] : ends[i + 1]], i * size
-            chosen = Targets(self.ids[entries], self.sentence[entries] - first, self.weight[entries])
-            yield slice(first, min(first + size, count)), chosen
-
 
 def uniform_targets(ids: Tensor, lengths: Tensor) -> Targets:
     """All mass spread evenly over the distinct pieces of each sentence (XTR, mao2021 eq. 2 and 3).
@@ -328,44 +273,29 @@ def ugt_targets(hidden: Tensor, masked: Tensor, other: Targets) -> Targets:
     )
 
 
-def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets, *, chunk: int = 0) -> Tensor:
+def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets) -> Tensor:
     """Cross-entropy of softmax(table . hidden + bias) against sparse targets (mao2021 eq. 1 to 4).
 
     Exact without a dense [B, V] target: logsumexp(logits) - sum_i q_i logit_i. `hidden` is the output of the generative
     head [B, D], the table is the encoder's [V, D]; the mean is over the batch, and a sentence without an entry adds 0.
-    With a `chunk`, the logits of at most that many sentences are in memory at a time, at the price of computing them
-    twice; 0 keeps all logits.
     """
-    entropy = recomputed(_cross_entropy) if chunk else _cross_entropy
-    losses = [entropy(hidden[rows], table, bias, chosen) for rows, chosen in targets.chunks(len(hidden), chunk)]
-    return torch.stack(losses).sum() / max(len(hidden), 1)
+    logits = hidden @ table.T + bias  # [B, V]
+    hit = (targets.weight * logits[targets.sentence, targets.ids]).sum()
+    mass = targets.weight.new_zeros(len(hidden)).index_add_(0, targets.sentence, targets.weight)
+    return ((mass * logits.logsumexp(dim=1)).sum() - hit) / max(len(hidden), 1)
 
 
-def token_loss(hidden: Tensor, table: Tensor, bias: Tensor, ids: Tensor, *, chunk: int = 0) -> Tensor:
+def token_loss(hidden: Tensor, table: Tensor, bias: Tensor, ids: Tensor) -> Tensor:
     """Cross-entropy of hidden tokens, each predicted from its own position (MLM and TLM, the baselines of mao2021).
 
     Like `generative_loss`, for the hidden tokens [M, D] with the pieces `ids` [M]; 0 if there are none.
     """
     targets = Targets(ids, torch.arange(len(ids), device=ids.device), torch.ones(len(ids), device=ids.device))
-    return generative_loss(hidden, table, bias, targets, chunk=chunk)
-
-
-def _cross_entropy(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets) -> Tensor:
-    logits = hidden @ table.T + bias  # [B, V]
-    hit = (targets.weight * logits[targets.sentence, targets.ids]).sum()
-    mass = targets.weight.new_zeros(len(hidden)).index_add_(0, targets.sentence, targets.weight)
-    return (mass * logits.logsumexp(dim=1)).sum() - hit
+    return generative_loss(hidden, table, bias, targets)
 
 
 def word_ctl(
-    query: Tensor,
-    table: Tensor,
-    bag: Targets,
-    allowed: Tensor,
-    *,
-    temperature: float,
-    negatives: int,
-    chunk: int = 0,
+    query: Tensor, table: Tensor, bag: Targets, allowed: Tensor, *, temperature: float, negatives: int
 ) -> Tensor:
     """Distinguish the pieces of a pair from the rest of the vocabulary (HiCTL, wei2020 eq. 5 and 6).
 
@@ -374,21 +304,16 @@ def word_ctl(
     (eq. 5). Only `allowed` pieces count [V], in the bag and as negatives: a piece that is never a negative, such as
     [MASK], would only be pulled towards every pair.
 
-    The scores of `chunk` pairs are in memory at a time (0: of all); nothing of that size is kept for the backward pass.
     Returns the mean over the pairs of the mean over their pieces (eq. 6); a pair without pieces adds 0.
     """
     count = allowed[bag.ids]
     bag = even_targets(bag.ids[count], bag.sentence[count], len(query))
-    scaled, rows = unit(query) / temperature, unit(table)
-    losses = []
-    for part, words in bag.chunks(len(query), chunk):
-        scores = scaled[part] @ rows.T  # [B, V]
-        drawn, real = sample_negatives(scores.detach(), words, allowed, count=negatives)
-        against = scores.gather(1, drawn).masked_fill(~real, torch.finfo(scores.dtype).min).logsumexp(dim=1)  # [B]
-        right = scores[words.sentence, words.ids]  # [M]
-        # -log(e^right / (e^right + e^against))
-        losses.append((words.weight * F.softplus(against[words.sentence] - right)).sum())
-    return torch.stack(losses).sum() / max(len(query), 1)
+    scores = unit(query) / temperature @ unit(table).T  # [B, V]
+    drawn, real = sample_negatives(scores.detach(), bag, allowed, count=negatives)
+    against = scores.gather(1, drawn).masked_fill(~real, lowest(scores)).logsumexp(dim=1)  # [B]
+    right = scores[bag.sentence, bag.ids]  # [M]
+    # -log(e^right / (e^right + e^against))
+    return (bag.weight * F.softplus(against[bag.sentence] - right)).sum() / max(len(query), 1)
 
 
 def sample_negatives(scores: Tensor, bag: Targets, allowed: Tensor, *, count: int) -> tuple[Tensor, Tensor]:

@@ -62,7 +62,6 @@ class StageConfig(Settings):
     starts_from: Mapping[str, Annotated[Any, PlainValidator(shares)]] = {}
     keep_layers: Numbers = ()  # layers to keep of what it starts from, counted from 0; default: the first num_layers
     batch_size: Annotated[int, Field(ge=2)] = 512  # pairs per step, over all devices
-    chunk: NonNegativeInt = 0  # pairs encoded at a time, so that a large batch fits on a small device; 0: all
     weights: Mapping[str, NonNegativeFloat] = {}  # factors by source, times those of the corpus; 0 skips a source
     order: Literal["random", "length", "cluster"] = "random"  # of the pairs in a window; cluster gives hard negatives
     shuffle: bool = True  # whether to shuffle the batches of a window
@@ -151,7 +150,6 @@ class TeacherConfig(Settings):
     prompt: str = ""  # prepended to every text
     languages: Names = ()  # that it knows; default: those that the model lists, or all
     space: str | None = None  # name of its vector space, to give the bundle a matrix into it
-    by_language: bool = False  # whether to subtract the mean of each language instead of the overall mean
 
 
 class VocabularyConfig(Settings):
@@ -159,12 +157,6 @@ class VocabularyConfig(Settings):
 
     size: Annotated[int, Field(gt=256)] = 48_000
     sentences: PositiveInt = 2_000_000
-
-
-class Groups(Settings):
-    """Groups of sources; weights by source can be given by group instead."""
-
-    groups: Mapping[str, Names] = {}
 
 
 class Basics(Settings):
@@ -250,9 +242,7 @@ def load_recipe(path: Path) -> Recipe:
     if not isinstance(stages, list) or "stages" in raw or not all(isinstance(stage, dict) for stage in stages):
         raise DataError(f"{path}: a recipe has one or more stages, tables that start with [[stage]] in double brackets")
     try:
-        groups = Groups.model_validate({"groups": raw.pop("groups", {})}).groups
-        tables = {name: by_source(raw[name], groups) for name in ("corpus", "passages") if name in raw}
-        return Recipe.model_validate({**raw, **tables, "stages": resolved(stages, groups)})
+        return Recipe.model_validate({**raw, "stages": resolved(stages)})
     except ValidationError as error:
         raise DataError(f"{path}: {first_mistake(error)}") from error
     except ValueError as error:
@@ -270,11 +260,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise DataError(f"{path}: cannot be read as a TOML recipe: {error}") from error
 
 
-def resolved(given: Sequence[dict[str, Any]], groups: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
-    """Resolve groups and `like` in stages. Raises ValueError if `like` does not name an earlier stage."""
+def resolved(given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Resolve `like` in stages. Raises ValueError if `like` does not name an earlier stage."""
     stages: list[dict[str, Any]] = []
     for number, raw in enumerate(given):
-        stage = by_source(raw, groups)
+        stage = dict(raw)
         if isinstance(wanted := stage.get("objectives"), dict):
             stage["objectives"] = {name: with_weight(objective) for name, objective in wanted.items()}
         if "like" in stage:
@@ -288,18 +278,6 @@ def resolved(given: Sequence[dict[str, Any]], groups: Mapping[str, Sequence[str]
                 del stage["objectives"][name]
         stages.append(stage)
     return stages
-
-
-def by_source(table: Any, groups: Mapping[str, Sequence[str]]) -> Any:  # noqa: ANN401  any content of a file
-    """Replace groups by their sources in a table of numbers; a source's own number wins over that of its group."""
-    if not isinstance(table, dict):
-        return table
-    expanded = dict(table)
-    for name in ("weights", "most"):
-        if isinstance(numbers := table.get(name), dict):
-            grouped = {source: numbers[group] for group in groups if group in numbers for source in groups[group]}
-            expanded[name] = grouped | {source: n for source, n in numbers.items() if source not in groups}
-    return expanded
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The steps of a stage: loss, gradient, AdamW, validation, checkpoints. Also the plot of a run's log."""
+"""The steps of a stage: loss, gradient, AdamW, validation, checkpoints."""
 
 import json
 import logging
@@ -6,7 +6,6 @@ import math
 import os
 import signal
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,9 +20,9 @@ import torch.nn.functional as F
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from xsent.errors import DataError, XsentError, require_extra
+from xsent.errors import XsentError
 from xsent.evaluation.translation import finds_gold
-from xsent.files.atomic import as_data_error, as_write_error, atomic_file, open_to_write
+from xsent.files.atomic import as_write_error, open_to_write
 from xsent.progress import Progress
 from xsent_train.data.batches import Batch, Batches
 from xsent_train.data.corpus import Corpus, chunks
@@ -39,7 +38,6 @@ TEMPERATURE = 0.05
 LOOK = 20  # steps between two looks at the losses: to read them, a GPU first has to finish all that it was given
 
 Scores = dict[str, dict[str, float]]  # of a validation, by measure, then by language
-Log = dict[str, dict[int, dict[str, dict[str, float]]]]  # what was measured, by stage and step
 
 
 class Validation:
@@ -200,8 +198,11 @@ class StageLoop:
     def _warn_if_worse(self) -> None:
         """Warn if the stage found fewer translations at its end than at its start, which a resumed run reads back."""
         name, end, start = self.stage.name, fmean(self._scores["p1"].values()), 0.0
-        with suppress(DataError, KeyError):  # a disk that was full may have damaged the log
-            start = fmean(read_log(self.log)[name][0]["p1"].values())
+        with suppress(OSError, ValueError, KeyError):  # a disk that was full may have damaged the log
+            for line in self.log.read_text(encoding="utf-8").splitlines():
+                row = json.loads(line)
+                if (row["stage"], row["step"]) == (name, 0):
+                    start = fmean(row["p1"].values())
         if end < start:
             text = (
                 "stage %s made it worse: P@1 was %.2f at its start, now %.2f; try fewer steps or lower learning rates"
@@ -251,48 +252,3 @@ def schedule(step: int, steps: int, warmup: int) -> float:
     """The share of the peak learning rate at a step: linear warm-up, then a cosine to zero."""
     risen = min(1.0, (step + 1) / max(warmup, 1))
     return risen * 0.5 * (1 + math.cos(math.pi * step / steps))
-
-
-def read_log(path: Path) -> Log:
-    """Read `log.jsonl`. Raises DataError if it is missing, damaged or empty."""
-    log: Log = {}
-    with as_data_error(path, "expected the folder of a run of xsent-train"):
-        lines = path.read_text(encoding="utf-8").split("\n")
-        for line in lines[:-1]:  # after the last line break: nothing, or a line that a killed training did not finish
-            row = dict(json.loads(line))
-            stage, step, p1, loss = (row.pop(name) for name in ("stage", "step", "p1", "loss"))
-            measured = {"p1": dict(p1), "loss": {**row, "held out": fmean(dict(loss).values())}}
-            # A resumed training repeats steps, so the last measurement counts.
-            log.setdefault(str(stage), {})[int(step)] = {
-                measure: {name: float(value) for name, value in found.items()} for measure, found in measured.items()
-            }
-    if not log:
-        raise DataError(f"{path}: empty; a training writes a line at each validation")
-    return log
-
-
-def plot_log(run: Path) -> Path:
-    """Plot `log.jsonl` of a run as `log.png` next to it; returns its path. Raises DataError as `read_log` does."""
-    with require_extra("bench"):
-        from matplotlib.figure import Figure
-    log = read_log(run / "log.jsonl")
-    figure = Figure((10, 4), layout="constrained")
-    panels = dict(zip(("loss", "p1"), figure.subplots(1, 2), strict=True))
-    panels["loss"].set(title="losses", xlabel="steps", yscale="log")
-    panels["p1"].set(title="P@1 of held-out pairs, %", xlabel="steps")
-    for measure, axes in panels.items():
-        lines, begin = defaultdict[str, list[tuple[int, float]]](list), 0
-        for stage, steps in log.items():
-            for step, row in sorted(steps.items()):
-                for name, value in row[measure].items():
-                    lines[name].append((begin + step, value))
-            axes.axvline(begin, color="0.8", linewidth=1)
-            axes.annotate(f" {stage}", (begin, 0.01), xycoords=("data", "axes fraction"), color="0.5")
-            begin += max(steps)
-        for name, points in lines.items():
-            axes.plot(*zip(*points, strict=True), "o-", markersize=3, label=name)
-        if lines:
-            axes.legend()
-    with atomic_file(run / "log.png") as file:
-        figure.savefig(file, format="png", dpi=150)
-    return run / "log.png"

@@ -18,7 +18,6 @@ from xsent_train.losses import (
     embedding_match,
     false_negatives,
     generative_loss,
-    recomputed,
     sentence_ctl,
     sim,
     similarity,
@@ -85,8 +84,8 @@ class TrainingModel(nn.Module):
             if wanted := self.objectives.word_ctl:
                 joined = join_pairs(batch.hiding.sides, 2 * self.stage.max_tokens)
                 bag, allowed = uniform_targets(joined.ids, joined.lengths), self.get_buffer("_maskable")
-                query, table, chunk = (u[-1] + v[-1]) / 2, self.encoder.table.weight, self.stage.chunk
-                losses["word_ctl"] = word_ctl(query, table, bag, allowed, **wanted.arguments, chunk=chunk)
+                query, table = (u[-1] + v[-1]) / 2, self.encoder.table.weight
+                losses["word_ctl"] = word_ctl(query, table, bag, allowed, **wanted.arguments)
         losses |= self._generate((u[-1], v[-1]), batch.hiding)
         if self.objectives.mlm:
             losses["mlm"] = self._tokens(read)
@@ -95,36 +94,25 @@ class TrainingModel(nn.Module):
             losses["tlm"] = self._tokens(self._read([batch.hiding.joined]))
         return losses
 
-    def _encode(self, hiding: MaskedPairs) -> tuple[Tensor, Tensor, list[Read]]:
+    def _encode(self, hiding: MaskedPairs) -> tuple[Tensor, Tensor, Read]:
         """Both sides' vectors at each depth, 2 x [L, b, D], and the results of `_read`.
 
         If no objective reads the English side, it is not encoded, and the translation's vectors take its place.
         """
         sides = hiding.read if self.objectives.reads_english else hiding.read[1:]
         read = self._read(sides)
-        parts = [vectors.chunk(len(sides), dim=1) for vectors, _, _ in read]
-        u, v = (torch.cat([part[side] for part in parts], dim=1) for side in (0, -1))
+        parts = [side.contiguous() for side in read[0].chunk(len(sides), dim=1)]
+        u, v = parts[0], parts[-1]
         # A sentence without translation or copy replaces it, so that it still learns its teacher's vector.
         return u, torch.where((hiding.read[1].tokens.lengths == 0)[:, None], u, v), read
 
-    def _read(self, sides: Sequence[Labelled]) -> list[Read]:
-        """Encode the sides of some pairs together, one chunk of pairs at a time.
-
-        With chunks, only the results are kept: everything in between is computed again in the backward pass, chunk by
-        chunk, with the same dropout (gradient caching, Gao et al. 2021).
-        """
-        encode, count = self.encoder.vectors_and_states, len(sides[0].tokens.lengths)
-        if self.stage.chunk and torch.is_grad_enabled():
-            encode = recomputed(encode, random=True)
-        read, size = [], self.stage.chunk or count
-        for start in range(0, count, size):
-            cut = [side.part(start, min(start + size, count)) for side in sides]
-            tokens = Tokens(*map(torch.cat, zip(*(side.tokens for side in cut), strict=True)))
-            labels = torch.cat([side.labels for side in cut])
-            predicted = self.objectives.mlm or self.objectives.tlm
-            labelled = (labels != NOT_HIDDEN).nonzero()[:, 0] if predicted else labels[:0]
-            read.append((*encode(tokens, self.depths, labelled), labels[labelled]))
-        return read
+    def _read(self, sides: Sequence[Labelled]) -> Read:
+        """Encode the sides of some pairs together."""
+        tokens = Tokens(*map(torch.cat, zip(*(side.tokens for side in sides), strict=True)))
+        labels = torch.cat([side.labels for side in sides])
+        predicted = self.objectives.mlm or self.objectives.tlm
+        labelled = (labels != NOT_HIDDEN).nonzero()[:, 0] if predicted else labels[:0]
+        return *self.encoder.vectors_and_states(tokens, self.depths, labelled), labels[labelled]
 
     def _other_text(self, batch: Batch) -> tuple[Losses, list[tuple[Tensor, Tensor]]]:
         """The losses on text other than pairs, and its vectors [L, b, D] with the teacher's [b, Dt], if there are any.
@@ -150,10 +138,9 @@ class TrainingModel(nn.Module):
 
     def _vectors(self, sides: Sequence[Tokens]) -> tuple[Tensor, Tensor]:
         """The vectors of two sides at each depth, 2 x [L, b, D], in full precision."""
-        read = self._read([Labelled(side, torch.full_like(side.ids, NOT_HIDDEN)) for side in sides])
-        parts = [vectors.to(self.encoder.table.weight.dtype).chunk(2, dim=1) for vectors, _, _ in read]
-        first, second = (torch.cat(side, dim=1) for side in zip(*parts, strict=True))
-        return first, second
+        vectors, _, _ = self._read([Labelled(side, torch.full_like(side.ids, NOT_HIDDEN)) for side in sides])
+        first, second = vectors.to(self.encoder.table.weight.dtype).chunk(2, dim=1)
+        return first.contiguous(), second.contiguous()
 
     def _similarity(self, a: Tensor, b: Tensor, scored: ScoredBatch) -> Tensor:
         a, b, score = self.gather(a), self.gather(b), self.gather(scored.score[None, :, None])[0, :, 0]
@@ -187,7 +174,7 @@ class TrainingModel(nn.Module):
         for name, loss in (("align", align), ("sim", sim), ("sentence_ctl", sentence_ctl)):
             if contrast := getattr(wanted, name):
                 given = contrast.arguments | ({} if name == "sim" else {"ignore": ignore})
-                losses[name] = self._over_depths(loss(a, b, **given, chunk=self.stage.chunk) for a, b in views)
+                losses[name] = self._over_depths(loss(a, b, **given) for a, b in views)
         if batch.teacher is None:
             return losses
         teacher = self.gather(batch.teacher[None])[0]
@@ -240,15 +227,14 @@ class TrainingModel(nn.Module):
         for name in self.objectives.generative:
             # Both sides at once, so that the gradient of the whole table is computed once. Times 2: a sum of two means.
             targets = Targets.join([targets_of(hiding, name, side) for side in (0, 1)], len(vectors[0]))
-            losses[name] = 2 * generative_loss(hidden, *weights, targets, chunk=2 * self.stage.chunk)
+            losses[name] = 2 * generative_loss(hidden, *weights, targets)
         return losses
 
-    def _tokens(self, read: Sequence[Read]) -> Tensor:
-        _, states, labels = zip(*read, strict=True)
+    def _tokens(self, read: Read) -> Tensor:
+        _, states, ids = read
         assert self.head is not None
         weights = self.encoder.table.weight, self.head.bias
-        ids = torch.cat(labels)
-        loss = token_loss(self.head(torch.cat(states)), *weights, ids, chunk=8 * self.stage.chunk)
+        loss = token_loss(self.head(states), *weights, ids)
         # Ranks are averaged but hide different numbers of tokens; this weights all tokens equally.
         count = ids.new_tensor(len(ids), dtype=loss.dtype)
         return loss * (count / self.average(count).clamp_min(1.0 / self.stage.batch_size))

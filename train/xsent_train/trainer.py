@@ -368,7 +368,7 @@ class Trainer:
 
     def _fit_space(self, encoder: Encoder, joined: JoinedTeacher, member: Member) -> Tensor:
         """The matrix into the space of one of several teachers, see `fit_space`."""
-        known = [(text, pair) for pair in self._sampled for text, _ in member.sides(pair)[:1]]
+        known = [(text, pair) for pair in self._sampled for text in member.sides(pair)[:1]]
         texts = [text for text, _ in known]
         others = [pair.english if text == pair.translation else pair.translation or text for text, pair in known]
         sides = [self.data.processor.encode(side) for side in (texts, others)]

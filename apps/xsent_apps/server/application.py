@@ -1,11 +1,9 @@
 """The server as an ASGI application: OpenAI's embeddings, heads and indexes over HTTP."""
 
-import json
 import logging
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from http import HTTPStatus
 from importlib.metadata import version
 from inspect import getdoc
@@ -20,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from xsent import Hit, LinearClassifier, SearchIndex, SentenceEncoder, XsentError, no_match_message
@@ -46,22 +44,6 @@ from xsent_apps.server.turns import Turn, Workers
 
 GONE = 499  # status for a client that disconnected, as in nginx
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>xsent</title>
-<style>body {{ font: 1rem/1.5 sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem }}
-pre {{ overflow: auto }} td {{ padding-right: 1rem; vertical-align: top }}</style>
-<h1>xsent</h1>
-<p>This server turns texts into vectors with the model {model}. It is compatible with OpenAI's
-<code>/v1/embeddings</code>.</p>
-<pre>{curl}</pre>
-<table>{rows}</table>
-<p><a href="health">/health</a> · <a href="v1/models">/v1/models</a> · <a href="openapi.json">/openapi.json</a></p>
-</html>
-"""
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # it loads nothing
 _ANSWERS = {"200": {"description": "OK"}, "default": {"description": "Refused: `error.message` explains why"}}
 
 T = TypeVar("T")
@@ -110,7 +92,7 @@ def create_app(
         Route("/metrics", service.metrics),
         Route(HEALTH, service.health),
     ]
-    routes += _about_routes(routes, encoder.bundle.name, needs_key=api_key is not None)
+    routes.append(_schema_route(routes, needs_key=api_key is not None))
     gate = Middleware(
         Gate,
         places=encoder.threads + limits.queue,
@@ -367,18 +349,14 @@ def _choose(known: Mapping[str, T], name: str | None, kind: str) -> tuple[str, T
     return chosen, known[chosen]
 
 
-def _about_routes(routes: Iterable[Route], model: str, *, needs_key: bool) -> list[Route]:
-    """Two more routes, which describe the others."""
+def _schema_route(routes: Iterable[Route], *, needs_key: bool) -> Route:
+    """One more route, which describes the others."""
     schema = _make_schema(routes, needs_key=needs_key)
-
-    async def show_page(request: Request) -> Response:
-        page = _make_page(schema, model, request.headers.get("host", ""))
-        return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY})
 
     async def show_schema(_: Request) -> Response:
         return json_response(schema)
 
-    return [Route("/", show_page), Route("/openapi.json", show_schema)]
+    return Route("/openapi.json", show_schema)
 
 
 def _make_schema(routes: Iterable[Route], *, needs_key: bool) -> dict[str, Any]:
@@ -400,16 +378,3 @@ def _make_schema(routes: Iterable[Route], *, needs_key: bool) -> dict[str, Any]:
         schema["components"] = {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}
         schema["security"] = [{"key": []}]
     return schema
-
-
-def _make_page(schema: Mapping[str, Any], model: str, host: str) -> str:
-    """The start page; `host` is the name that the reader used for the server."""
-    rows = "".join(
-        f"<tr><td><code>{method.upper()}&nbsp;{escape(path)}</code><td>{escape(operation['summary'])}\n"
-        for path, methods in schema["paths"].items()
-        for method, operation in methods.items()
-    )
-    key = " -H 'Authorization: Bearer KEY'" if "security" in schema else ""
-    body = json.dumps({"input": ["Where is the station?"]})
-    curl = f"curl http://{host}/v1/embeddings{key} -d '{body}'"
-    return _PAGE.format(model=escape(model), curl=escape(curl), rows=rows)

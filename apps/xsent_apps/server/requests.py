@@ -27,7 +27,7 @@ DEFAULT = "default"  # a name that works for every model
 HEALTH = "/health"
 FINGERPRINT, SPLIT = "X-Xsent-Fingerprint", "X-Xsent-Split"  # headers of answers
 # Need no key: monitors and browsers have none, and nothing there is secret.
-OPEN = frozenset({HEALTH, "/", "/openapi.json"})
+OPEN = frozenset({HEALTH, "/openapi.json"})
 BODY_SECONDS = 30  # for a client to send the body
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)  # seconds
 

@@ -67,9 +67,7 @@ def index(
 
 
 def search(
-    index: Annotated[
-        Path, typer.Argument(help="An index from `xsent index`, or a file of vectors from `xsent encode`.")
-    ],
+    index: Annotated[Path, typer.Argument(help="An index from `xsent index`.")],
     query: Annotated[
         str | None, typer.Argument(help="A text, in any language of the model; - for --queries -.")
     ] = None,
@@ -91,13 +89,13 @@ def search(
 ) -> None:
     """Print the nearest lines, by meaning and by words, best first: score, line number or id, and text.
 
-    The score is the cosine plus up to 0.75 for words; a file of vectors is searched by meaning only. With queries
-    from a file, the number or id of the query comes first. Put -- before a query that starts with a dash.
+    The score is the cosine plus up to 0.75 for words. With queries from a file, the number or id of the query comes
+    first. Put -- before a query that starts with a dash.
     """
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
     from xsent.files.tables import TextSource
-    from xsent.search.index import no_match_message
+    from xsent.search.index import SearchIndex, no_match_message
 
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
@@ -106,14 +104,17 @@ def search(
     source = "-" if query == "-" else queries
     if not source and (column or id):
         raise ValueError("--column and --id are for a table of --queries; an index has its texts and ids")
-    find = _finder(index, words)
+    opened = SearchIndex(index)
+    if opened.state.unfinished:
+        lines = f"{opened.state.lines:,} lines so far"
+        typer.echo(f"{index}: incomplete, {lines}; xsent index --resume continues it", err=True)
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     texts = TextSource(source, column, id) if source else [query or ""]
     name = ""
     as_json = asks_json(output, as_json)
     columns = {**({"query": str} if source else {}), **(_JSON_COLUMNS if as_json else _COLUMNS)}
     with row_output(output, columns, as_json=as_json, force=force) as write:
-        for name, hits in _answers(texts, partial(find, encoder, k=k, least=least, space=space)):
+        for name, hits in _answers(texts, partial(opened.search, encoder, k=k, words=words, least=least, space=space)):
             if nothing := no_match_message(hits):
                 typer.echo(f"Query {name}: {nothing}" if source else nothing, err=True)
             for hit in hits:
@@ -124,21 +125,6 @@ def search(
         if not (source or hits):
             reason = "it has no lines" if least is None else f"no line has a score of {least} or more; lower --least"
             raise DataError(f"{index}: {reason}")
-
-
-def _finder(place: Path, words: bool) -> "Callable[..., list[list[Hit]]]":
-    """The function that searches an index, with a notice if that is incomplete, or a file of vectors."""
-    from xsent.files.row_writers import FORMATS
-    from xsent.files.vectors import open_vectors
-    from xsent.search.index import SearchIndex, search_file
-
-    if place.suffix in FORMATS and place.is_file():
-        return partial(search_file, open_vectors(place))
-    index = SearchIndex(place)
-    if index.state.unfinished:
-        lines = f"{index.state.lines:,} lines so far"
-        typer.echo(f"{place}: incomplete, {lines}; xsent index --resume continues it", err=True)
-    return partial(index.search, words=words)
 
 
 def _answers(texts: Iterable[str], find: "Callable[[list[str]], list[list[Hit]]]") -> "Iterator[tuple[str, list[Hit]]]":

@@ -51,18 +51,16 @@ class DocumentEncoder:
 
     Args:
         encoder: The sentence encoder; sentences that are too long for it are split.
-        debias: Remove the subspace of the language from sentence vectors.
         weighted: Weight sentences by how rare they are in the corpus; otherwise all have the same weight.
 
     Example:
-        >>> documents = DocumentEncoder(encoder, debias=False, weighted=False).fit({"en": NOTES})
+        >>> documents = DocumentEncoder(encoder, weighted=False).fit({"en": NOTES})
         >>> documents.encode(["The cat needs food. It is at home."], "en").shape
         (1, 384)
     """
 
-    def __init__(self, encoder: EncodesStreams, *, debias: bool = True, weighted: bool = True) -> None:
+    def __init__(self, encoder: EncodesStreams, *, weighted: bool = True) -> None:
         self._encoder = encoder
-        self._debias = debias
         self._weighted = weighted
         self._space: DocumentSpace | None = None
 
@@ -102,7 +100,7 @@ class DocumentEncoder:
             documents: Documents by language code, or a list of documents of one language. A document is a text, which
                 needs the extra `documents`, or a list of sentences; documents without a sentence are ignored.
             rank: Number of directions to remove (m). None follows the paper: the fewest after whose removal a
-                linear classifier cannot tell the languages apart. With one language nothing is removed.
+                linear classifier cannot tell the languages apart. With one language or 0, nothing is removed.
             show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
         Raises:
@@ -187,8 +185,8 @@ class DocumentEncoder:
         return survey(progress.count(stream), held_out, self.dim)
 
     def _choose(self, surveys: Mapping[str, LanguageSurvey], rank: int | None) -> RankChoice:
-        if not self._debias or rank is not None:
-            return RankChoice(rank if rank and self._debias else 0, ())
+        if rank is not None:
+            return RankChoice(rank, ())
         for language, found in surveys.items():
             if len(surveys) > 1 and not (found.train.count and len(found.held_out_sample)):
                 raise ValueError(

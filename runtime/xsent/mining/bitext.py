@@ -96,7 +96,6 @@ def mine_bitext(
     retrieval: Retrieval = "max",
     k: int = 4,
     threshold: float | None = None,
-    one_to_one: bool = False,
     src_rows: ArrayLike | None = None,
     trg_rows: ArrayLike | None = None,
     least_mean: float = LEAST_MEAN,
@@ -116,7 +115,6 @@ def mine_bitext(
             the pairs found in both directions, "max" the best pairs of either direction, each sentence used once.
         k: Number of nearest neighbours that are candidates and that the margin uses.
         threshold: Lowest score of a pair; None keeps all.
-        one_to_one: Use each sentence once with "fwd" and "bwd", too; the best pair is kept.
         src_rows: Numbers of the source rows to select, ascending; None selects all.
         trg_rows: Like `src_rows`, for the target.
         least_mean: A mean cosine to the neighbours below this counts as this; -1 is the margin of the paper.
@@ -152,7 +150,7 @@ def mine_bitext(
     pairs = _retrieve(retrieval, partial(apply_margin, margin, least=least_mean), forward, backward, rules)
     if threshold is not None:
         pairs = pairs.at_least(threshold)
-    pairs = pairs.best_first(one_to_one=one_to_one or retrieval == "max")
+    pairs = pairs.best_first(one_to_one=retrieval == "max")
     return Bitext(left[pairs.src], right[pairs.trg], pairs.scores)
 
 

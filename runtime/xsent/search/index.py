@@ -15,9 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.clean import clean_text
 from xsent.errors import DataError, whole_number
-from xsent.files.row_writers import TABLES
-from xsent.files.tables import Text, TextSource, column_names
-from xsent.files.vectors import VectorFile
 from xsent.precision import Vectors
 from xsent.search.shared_words import shared_words
 from xsent.search.store import IndexDatabase, Passage, StoredDocument
@@ -93,43 +90,6 @@ def no_match_message(hits: Sequence[Hit]) -> str:
         return ""
     best = min(hits[0].score, CLOSE - 0.01)  # 0.349 is not 0.35
     return f"No close match: best score {best:.2f}; unrelated texts score up to {CLOSE:.2f}."
-
-
-say_nothing_close = no_match_message  # the old name
-
-
-def search_file(
-    file: VectorFile,
-    encoder: "SentenceEncoder",
-    queries: Sequence[str],
-    k: int,
-    *,
-    least: float | None,
-    space: str | None,
-) -> list[list[Hit]]:
-    """Find the lines of a file of vectors that are nearest in meaning to the queries, see `SearchIndex.search`.
-
-    Hits have texts if the file does: `.jsonl` and `.parquet`.
-    """
-    path = str(file.path)
-    file.check_cosines(encoder.fingerprint_of(space))
-    vectors = encoder.encode(queries, on_long="split", space=space)
-    rows, scores = nearest(vectors[:, : file.note.dim], file.rows, k)
-    scores[scores == 0] = -np.inf  # cosine of an empty text
-    kept = scores > -np.inf if least is None else scores >= least
-    texts: dict[int, str] = {}
-    if file.path.suffix in TABLES:
-        source = TextSource(path, "sentence", "id" if "id" in column_names(path) else None)
-        wanted = {*rows[kept].tolist()}
-        texts = {row: text for row, text in enumerate(source) if row in wanted}
-
-    def hit(row: int, score: float) -> Hit:
-        text = texts.get(row, "")
-        id = text.id if isinstance(text, Text) else ""
-        return Hit(score, row + 1, str(text), path, score >= CLOSE, id=id)
-
-    found = zip(rows, scores, kept, strict=True)
-    return [list(map(hit, near[fits].tolist(), cosines[fits].tolist())) for near, cosines, fits in found]
 
 
 class SearchIndex:

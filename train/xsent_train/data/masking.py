@@ -25,13 +25,6 @@ class Labelled(NamedTuple):
     tokens: Tokens  # as the encoder reads them
     labels: Tensor  # the original piece at each position to predict, and -1 elsewhere [N]
 
-    def part(self, start: int, stop: int) -> "Labelled":
-        """The sentences from `start` to `stop` (exclusive)."""
-        if stop - start == len(self.tokens.lengths):  # nothing to cut: do not wait for a GPU
-            return self
-        begin, end = (int(self.tokens.lengths[:i].sum()) for i in (start, stop))
-        return Labelled(self.tokens.part(start, stop), self.labels[begin:end])
-
 
 class MaskedPairs(NamedTuple):
     """Both sides of B pairs, and their hidden pieces."""

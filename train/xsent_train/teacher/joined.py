@@ -1,10 +1,10 @@
 """The teachers of a training: one, several joined into one, or a network whose layers are taken over.
 
-To join several teachers, the mean (overall or of the language) is subtracted from each teacher's vectors, they are
-normalised, and concatenated with the roots of the teachers' weights. The cosine of such vectors is the weighted mean of
-the teachers' cosines. Their first principal axes span the student's space, most important first, so that its prefixes
-are useful on their own. A pair has one target: each teacher's mean of both sides, as far as it knows their languages.
-For a teacher that knows neither, the vector is estimated by ridge regression from the others.
+To join several teachers, each teacher's vectors lose their mean, are normalised, and are concatenated with the roots of
+the teachers' weights. The cosine of such vectors is the weighted mean of the teachers' cosines. Their first principal
+axes span the student's space, most important first, so that its prefixes are useful on their own. A pair has one
+target: each teacher's mean of both sides, as far as it knows their languages. For a teacher that knows neither, the
+vector is estimated by ridge regression from the others.
 
 Shapes: n pairs, E numbers of all teachers' vectors together, D axes.
 """
@@ -30,11 +30,9 @@ from xsent_train.teacher.cache import CACHE_REMEDY, SENTENCES, TeacherVectors
 from xsent_train.teacher.open import TargetSource, Teacher, files_identity, open_teacher, short_hash
 
 ONLY = ""  # name of a single teacher
-LEAST = 50  # minimum sentences of a language to take its own mean
 FEWEST = 2  # minimum pairs per axis to fit the axes on
 
-# `means` [E], `moments` [E, E], `axes` [E, D]; `means.TEACHER.LANGUAGE` for teachers centred by language
-Fit = Mapping[str, Floats]
+Fit = Mapping[str, Floats]  # `means` [E], `moments` [E, E], `axes` [E, D]
 
 
 @dataclass(frozen=True)
@@ -45,13 +43,13 @@ class Member:
     teacher: Teacher
     settings: TeacherConfig
 
-    def sides(self, pair: Pair) -> list[tuple[str, str]]:
-        """The sentences of a pair that are in languages it knows, with these languages."""
+    def sides(self, pair: Pair) -> list[str]:
+        """The sentences of a pair that are in languages it knows."""
         sides = [(pair.english, pair.language if pair.alone else ENGLISH)]
         if not pair.alone:
             sides.append((pair.translation, pair.language))
         known = self.settings.languages or self.teacher.languages
-        return [(text, language) for text, language in sides if not known or language in known]
+        return [text for text, language in sides if not known or language in known]
 
     @property
     def identity(self) -> str:
@@ -75,11 +73,7 @@ class JoinedTeacher:
     @property
     def identity(self) -> str:
         """Identity of the joined vectors: of the teachers, their settings, and the text that the axes are fitted on."""
-        parts: list[list[object]] = [
-            # The default adds nothing, because the setting is newer than this identity.
-            [m.name, m.identity, m.settings.weight, list(m.settings.languages), *[True] * m.settings.by_language]
-            for m in self.members
-        ]
+        parts = [[m.name, m.identity, m.settings.weight, list(m.settings.languages)] for m in self.members]
         return short_hash([parts, self.dim, self._key])
 
     @property
@@ -105,7 +99,7 @@ class JoinedTeacher:
 
     def targets(self, pairs: Sequence[Pair]) -> Floats:
         """The student's targets [n, D], not of length 1. Raises DataError if no teacher knows a pair's language."""
-        joined, known = self._joined(pairs, self._fit)
+        joined, known = self._joined(pairs, self._fit["means"])
         for pattern in np.unique(known, axis=0):
             rows = (known == pattern).all(axis=1)
             if not pattern.any():
@@ -131,19 +125,15 @@ class JoinedTeacher:
         ends = np.cumsum([member.teacher.dim for member in self.members]).tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
-    def _joined(self, pairs: Sequence[Pair], means: Fit) -> tuple[Floats, NDArray[np.bool_]]:
+    def _joined(self, pairs: Sequence[Pair], means: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Weighted vectors of pairs [n, E] minus these means, and which teachers know each pair [n, teachers]."""
         joined = np.zeros((len(pairs), self._columns[-1].stop), np.float32)
         known = np.zeros((len(pairs), len(self.members)), np.bool_)
         for number, (member, columns) in enumerate(zip(self.members, self._columns, strict=True)):
             sides = [member.sides(pair) for pair in pairs]
             rows = np.repeat(np.arange(len(pairs)), [len(texts) for texts in sides])
-            vectors = self.vectors(member.name, [text for texts in sides for text, _ in texts])
-            names = [f"means.{member.name}.{language}" for texts in sides for _, language in texts]
-            own, common = dict.fromkeys(names), means["means"][columns]
-            centre = {name: means.get(name, common) for name in own}
-            centred = unit_rows(vectors) - np.stack([centre[name] for name in names]) if names else vectors
-            np.add.at(joined[:, columns], rows, unit_rows(centred))
+            vectors = self.vectors(member.name, [text for texts in sides for text in texts])
+            np.add.at(joined[:, columns], rows, unit_rows(unit_rows(vectors) - means[columns]))
             joined[:, columns] = unit_rows(joined[:, columns]) * member.settings.weight**0.5
             known[rows, number] = True
         return joined, known
@@ -153,26 +143,17 @@ class JoinedTeacher:
         complete = [pair for pair in pairs if all(member.sides(pair) for member in self.members)]
         if len(complete) < FEWEST * self.dim:
             raise DataError(f"{len(complete)} pairs that all teachers know; the axes need {FEWEST * self.dim} or more")
-        means: dict[str, Floats] = {}
-        for member in self.members:
-            means |= self._means(member, complete)
-        means["means"] = np.concatenate([means.pop(member.name) for member in self.members])
+        means = np.concatenate([self._mean(member, complete) for member in self.members])
         joined = unit_rows(self._joined(complete, means)[0])
         moments = np.asarray(joined.T @ joined / len(joined), np.float32)
         axes = np.linalg.eigh(moments.astype(np.float64))[1][:, ::-1][:, : self.dim]
-        return {**means, "moments": moments, "axes": axes.astype(np.float32)}
+        return {"means": means, "moments": moments, "axes": axes.astype(np.float32)}
 
-    def _means(self, member: Member, pairs: Sequence[Pair]) -> dict[str, Floats]:
-        """The mean of a teacher's vectors, by its name; with `by_language`, also that of languages with enough text."""
-        sides = [side for pair in pairs for side in member.sides(pair)]
-        vectors = unit_rows(self.vectors(member.name, [text for text, _ in sides]))
-        languages = np.array([language for _, language in sides])
-        means: dict[str, Floats] = {member.name: vectors.mean(axis=0)}
-        for language in np.unique(languages) if member.settings.by_language else ():
-            own = vectors[languages == language]
-            if len(own) >= LEAST:
-                means[f"means.{member.name}.{language}"] = own.mean(axis=0)
-        return means
+    def _mean(self, member: Member, pairs: Sequence[Pair]) -> Floats:
+        """The mean of a teacher's unit vectors."""
+        texts = [text for pair in pairs for text in member.sides(pair)]
+        mean: Floats = unit_rows(self.vectors(member.name, texts)).mean(axis=0)
+        return mean
 
     def _filled(self, joined: Floats, known: NDArray[np.bool_]) -> Floats:
         """Joined vectors [n, E] of pairs that only `known` teachers know, with estimates for the other teachers."""
