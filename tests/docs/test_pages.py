@@ -61,7 +61,7 @@ FILES = {
     "sentences.txt": "".join(f"{sentence}\n" for sentence in sentences("en")),
     "notes.txt": "The meeting is on Friday.\nDas Treffen ist am Freitag.\nLe chat a faim.\n",
     "train.tsv": "weather\tIt rains all day.\nweather\tTomorrow is sunny.\n"
-    "money\tTaxes rise again.\nmoney\tThe bank lowers its rates.\n",
+    "money\tTaxes rise again.\nmoney\tThe bank pays more interest.\n",
     "notes/trip.md": "The train is at nine. Bring the tickets.\n",
     "xsent-env/bin/activate": "",
     "bench/tickets.tsv": (ROOT / "bench/tickets.tsv").read_text(encoding="utf-8"),

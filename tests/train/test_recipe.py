@@ -190,7 +190,7 @@ def test_the_recipe_trains(path: Path, tmp_path: Path, mini_bundle: Path) -> Non
     recipe = Recipe(**{**dict(recipe), "languages": ("fr",), "corpus": corpus, **small})
     if recipe.scored is not None and recipe.passages is not None:
         write_toy_scored(tmp_path / "scored.tsv")
-        write_toy_passages(tmp_path / "passages.tsv", 90)
+        write_toy_passages(tmp_path / "passages.tsv", 120)
         small["scored"] = recipe.scored.model_copy(update={"files": ("scored.tsv",)})
         small["passages"] = recipe.passages.model_copy(update={"files": ("passages.tsv",), "weights": {}, "kinds": {}})
         recipe = recipe.model_copy(update=small)
