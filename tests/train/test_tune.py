@@ -94,7 +94,7 @@ def test_other_text(kind: str, mini_bundle: Path, tmp_path: Path) -> None:
     assert tuned.before.keys() == tuned.after.keys() >= {("own", "fr", 2), ("own", "de", 2)}
     if kind == SENTENCES:
         assert tuned.before["own", "fr", 2] == 100.0  # each finds its own vector
-    assert logged_steps(tuned)[-1] == (2 if kind == SENTENCES else 3)
+    assert max(logged_steps(tuned)) == (2 if kind == SENTENCES else 3)
 
 
 def test_little_memory_trains_only_the_last_layer(tuned: Tuned, mini_bundle: Path, pairs: Path, tmp_path: Path) -> None:
