@@ -10,7 +10,7 @@ from how_it_works import DOCS, style, text
 
 FINDINGS = DOCS / "contributing" / "findings.md"
 PICTURE = DOCS / "images" / "versions.svg"
-TITLE = "More text finds more translations; questions and scored pairs raise similarity"
+TITLE = "xsent-10 to xsent-20: more text finds more translations, questions raise similarity"
 WIDTH, HEIGHT = 760, 500
 LEFT, STEP = 60, 65  # of the first version, and between two
 PANELS = (("translations found in %, eight languages, Tatoeba", 3, 108), ("similarity in English × 100, STS-B", 5, 306))
@@ -31,7 +31,7 @@ def versions() -> list[list[str]]:
 
 
 def panel(title: str, names: Sequence[str], figures: Sequence[float], top: int) -> list[str]:
-    """A line with a point, its figure and its version's name for each version."""
+    """A line with a point, its figure and its version's number for each version."""
     low, high = min(figures), max(figures)
     places = [
         (LEFT + STEP * column, top + TALL - TALL * (value - low) / (high - low)) for column, value in enumerate(figures)
@@ -42,7 +42,7 @@ def panel(title: str, names: Sequence[str], figures: Sequence[float], top: int) 
         rises = row + 1 < len(figures) and figures[row + 1] > value  # then the line is above the point
         drawn.append(f'<circle cx="{x}" cy="{y:.1f}" r="2.5" class="line" stroke-width="5"/>')
         drawn.append(text(x, round(y + 22 if rises else y - 12), f"{value:.1f}", "ink middle"))
-        drawn.append(text(x, top + TALL + 46, name, "quiet middle"))
+        drawn.append(text(x, top + TALL + 46, name.removeprefix("xsent-"), "quiet middle"))
     return drawn
 
 
