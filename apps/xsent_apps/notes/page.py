@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from html.parser import HTMLParser
 
 from xsent.clean import NO_CHARACTER
@@ -93,7 +92,7 @@ class _Page(HTMLParser):
         elif tag == "dd" and self._mark == "- ":
             self._add(" " if self._end and self._end[-1] in "?!.:：？。" else ": ")
         elif tag in ("td", "th"):
-            self._end_cell([""])
+            self._begin_cell()
             self._is_header = self._is_header and tag == "th"
         else:
             self.end_block()
@@ -176,12 +175,17 @@ class _Page(HTMLParser):
         self._end = ""
         return text
 
-    def _end_cell(self, following: Iterable[str] = ()) -> None:
-        text = self._take().replace("|", "\\|")
+    def _begin_cell(self) -> None:
+        self._end_cell()
         if self._row is not None:
-            if text and self._row[-1:] == [""]:
+            self._row.append("")  # until the cell has text
+
+    def _end_cell(self) -> None:
+        text = self._take()
+        if self._row is not None and text:
+            if self._row[-1:] == [""]:
                 self._row.pop()
-            self._row += [*[text] * bool(text), *following]
+            self._row.append(text.replace("|", "\\|"))
 
     def _pop(self) -> str:
         tag, *_ = self._open.pop()

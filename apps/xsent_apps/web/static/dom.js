@@ -59,3 +59,10 @@ export const dot = (colour) =>
 export function bar(share) {
   return make("meter", { min: 0, max: 1, value: Math.max(0, share), ariaHidden: "true" });
 }
+
+/** Downloads a file. @param {string} name @param {Blob} blob */
+export function save(name, blob) {
+  const href = URL.createObjectURL(blob);
+  make("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}

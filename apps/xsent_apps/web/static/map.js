@@ -1,8 +1,8 @@
 // The panel with the map: lays out the passages when it is opened, and handles mouse, touch and keys.
 
-import { byId, counted, cut, dot, later, make } from "./dom.js";
+import { byId, counted, cut, dot, later, make, save } from "./dom.js";
 import { cosine } from "./xsent/search.js";
-import { save, saveCsv } from "./table.js";
+import { saveCsv } from "./table.js";
 import { View } from "./view.js";
 
 const MOST = 3000; // most passages; of more, an evenly spaced sample is shown

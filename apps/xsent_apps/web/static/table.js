@@ -1,6 +1,6 @@
 // Tables of texts: reads CSV, TSV and JSON Lines, writes CSV.
 
-import { make } from "./dom.js";
+import { save } from "./dom.js";
 
 const DELIMITERS = [",", ";", "\t"];
 const HEAD = 100; // rows used to detect the format of a table
@@ -71,11 +71,4 @@ export function saveCsv(name, columns, rows) {
   const field = (value) => (/[",;\s]/.test(value) ? `"${String(safe(value)).replaceAll('"', '""')}"` : safe(value));
   const lines = [columns, ...rows].map((row) => `${row.map(field).join(",")}\r\n`);
   save(name, new Blob(["\ufeff", ...lines], { type: "text/csv" })); // with the byte-order mark, Excel recognises UTF-8
-}
-
-/** Downloads a file. @param {string} name @param {Blob} blob */
-export function save(name, blob) {
-  const href = URL.createObjectURL(blob);
-  make("a", { href, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
