@@ -21,6 +21,10 @@ _STORED_AS = {"float32": np.float32, "float16": np.float16, "int8": np.int8, "bi
 # factors of 8 to 42 find as many translations as float32, and at 32 cosines move least (0.0006 at D = 512).
 _INT8_FACTOR = 32
 
+SHIFTED = np.float32(2.0**112)  #: what `shifted` divides by
+_NOT_COPIES = np.array(0x8FFFE000, np.uint32).view(np.int32)
+_EXPONENT = 0x7C00  # all of these bits are set in infinities and NaN
+
 _ROWS = 8  # rows compared at once; few enough that their distances stay in the cache
 
 
@@ -104,3 +108,30 @@ def binary_similarity(a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
     cosines[~left.any(axis=1)] = 0
     cosines[:, ~right.any(axis=1)] = 0
     return cosines
+
+
+def widen(halves: NDArray[np.float16], out: NDArray[np.float32]) -> None:
+    """Convert finite float16 numbers [n, D] to float32, exactly; several times as fast as NumPy."""
+    np.multiply(shifted(halves, out), SHIFTED, out=out)
+
+
+def shifted(halves: NDArray[np.float16], out: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Finite float16 numbers [n, D] divided by 2^112, in the first rows of `out`: the bits of a float16, shifted by 13.
+
+    The sign stays where it is, and the exponent is 112 too small.
+    """
+    small = out[: len(halves)]
+    bits = small.view(np.int32)
+    np.copyto(bits, halves.view(np.int16))  # fills the upper half with copies of the sign; one of them stays
+    np.left_shift(bits, 13, out=bits)
+    np.bitwise_and(bits, _NOT_COPIES, out=bits)
+    return small
+
+
+def as_float32(vectors: Vectors) -> NDArray[np.float32]:
+    """A copy of vectors [n, D] in float32."""
+    if vectors.dtype != np.float16 or ((vectors.view(np.uint16) & _EXPONENT) == _EXPONENT).any():
+        return vectors.astype(np.float32)
+    copy = np.empty(vectors.shape, np.float32)
+    widen(vectors, copy)
+    return copy

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import whole_number
+from xsent.precision import as_float32
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -258,7 +259,7 @@ def unit_rows(vectors: ArrayLike) -> Floats:
     array = np.atleast_2d(np.asarray(vectors))
     _check_vectors(array)
     with np.errstate(over="ignore"):  # infinities are rejected below
-        rows = array.astype(np.float32)  # a copy
+        rows = as_float32(array)
         norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
     if not np.isfinite(norms).all():
         raise ValueError(

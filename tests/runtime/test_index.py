@@ -19,10 +19,11 @@ from indexes import LINES, Replay, Stop, contents, encoder, made, overwrite, pat
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, FingerprintError
+from xsent.precision import widen
 from xsent.search.index import SearchIndex, semantic_search
 from xsent.search.lines import build_index, extend_index
 from xsent.search.store import IndexDatabase, Passage
-from xsent.search.vectors import STORED, widen
+from xsent.search.vectors import STORED
 
 __all__ = ["encoder", "made", "path"]
 

@@ -119,6 +119,9 @@ def test_cosines_and_nearest_by_hand() -> None:
     assert np.allclose(cosine_similarity(short, [[1, 0]]), [[0.6], [1], [0]])
     half = np.full((1, 4), 300, np.float16)  # their squares overflow float16
     assert cosine_similarity(half, half)[0, 0] == pytest.approx(1)
+    damaged = np.full((1, 4), np.inf, np.float16)
+    with pytest.raises(ValueError, match="infinite"):
+        unit_rows(damaged)
     for block in (1, 2, 3, 100):  # of equal cosines the lower index
         indices, _ = nearest([[1, 0]], [[0, 1], [1, 0], [2, 0], [0, 3], [3, 0]], k=4, block=block)
         assert indices.tolist() == [[1, 2, 4, 0]]
