@@ -126,6 +126,17 @@ all day.</p>
     ]
     table = "<table><tr><th>Name<th>Phone<th>Task<tr><td>Ben<td><td>Cash</table>"
     assert read(tmp_path, table, "a.html") == [(1, "Name: Ben · Task: Cash", "")]
+    spanned = """<table><tr><th>Use<th>Time<th>Fee<tr><th rowspan=2>Skip<td>7 days<td>35
+<tr><td>30 days<td>98<tr><td colspan=2 rowspan=9>Crane<td>412
+<tr><td>98</table><p>So.<table><tr><td>End</table>"""
+    assert read(tmp_path, spanned, "a.html") == [
+        (1, "Use: Skip · Time: 7 days · Fee: 35", ""),
+        (2, "Use: Skip · Time: 30 days · Fee: 98", ""),
+        (2, "Use: Crane · Fee: 412", ""),
+        (3, "Use: Crane · Fee: 98", ""),
+        (3, "So.", ""),
+        (3, "End", ""),
+    ]
     layout = "<table><tr><td><h1>News</h1><p>It rains.</p></td><td><table><tr><td>a<td>b</table></table>"
     assert read(tmp_path, layout, "a.html") == [(1, "It rains.", "News"), (1, "a · b", "News")]
     unclosed = "<p>one</p>two" + "<a b" * 100_000  # in time that does not grow with the square
