@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 
 from xsent.clean import NO_CHARACTER
@@ -40,7 +40,7 @@ _ENDED_BY_THE_NEXT = {"li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr"
 _ENDED_BY_THE_NEXT |= {"td": {"td", "th"}, "th": {"td", "th"}}
 _ENDED_BY_THE_NEXT |= {tag: {"rb", "rp", "rt"} for tag in ("rb", "rp", "rt", "rtc")}
 _WITHIN_CELLS = frozenset(["p", "div", "br", "ul", "ol", "li"])  # other tags mean that the table is only for layout
-_MOST_SPANNED, _LONGEST_SPANNED = 20, 60  # rows or columns, and characters to repeat in each row
+_MOST_SPANNED, LONGEST_SPANNED = 20, 60  # rows or columns, and characters to repeat in each row
 
 
 def read_page(text: str, *, is_mail: bool = False) -> Source:
@@ -54,6 +54,12 @@ def read_page(text: str, *, is_mail: bool = False) -> Source:
         page.close()
     page.end_block()
     return Source(page.lines, [page.title] if page.title else [])
+
+
+def cell_span(attributes: Mapping[str, str | None], name: str) -> int:
+    """How many rows or columns a cell covers."""
+    written = attributes.get(name) or ""
+    return min(int(written), _MOST_SPANNED) if written.isdecimal() and len(written) < 5 else 1
 
 
 class _Page(HTMLParser):
@@ -185,7 +191,7 @@ class _Page(HTMLParser):
         self._end_cell()
         if self._row is not None:
             self._row += [*self._from_above(len(self._row)), ""]  # until the cell has text
-            self._spans = _span(attributes, "rowspan"), _span(attributes, "colspan")
+            self._spans = cell_span(attributes, "rowspan"), cell_span(attributes, "colspan")
 
     def _end_cell(self) -> None:
         text = self._take().replace("|", "\\|")
@@ -197,7 +203,7 @@ class _Page(HTMLParser):
             self._row.append(text)
         (rows, columns), self._spans = self._spans, (1, 1)
         for more in range(columns if rows > 1 else 0):
-            is_repeated = not more and len(text) <= _LONGEST_SPANNED
+            is_repeated = not more and len(text) <= LONGEST_SPANNED
             self._above[len(self._row) - 1 + more] = rows - 1, text if is_repeated else ""
         self._row += [""] * (columns - 1)
 
@@ -230,12 +236,6 @@ def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
         or (tag == "a" and any(map(_BUTTON.fullmatch, [*names, attributes.get("role") or ""])))
         or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, names)))
     )
-
-
-def _span(attributes: dict[str, str | None], name: str) -> int:
-    """How many rows or columns a cell covers."""
-    written = attributes.get(name) or ""
-    return min(int(written), _MOST_SPANNED) if written.isdecimal() and len(written) < 5 else 1
 
 
 def _is_quoted(tag: str, attributes: dict[str, str | None]) -> bool:
