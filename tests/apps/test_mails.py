@@ -265,6 +265,20 @@ MAIL_PARTS = {
         "Roof: It leaks.",
     ),
     "a digest": (multipart("digest", f"\n{ROOF}"), "Roof (c@b.example): It leaks."),
+    "a digest of Mailman": (
+        multipart(
+            "mixed",
+            part(
+                "text/plain",
+                "Send submissions to list@b.example",
+                "Content-Description: Roofs Digest, Vol 4, Issue 1\n",
+            ),
+            part("text/plain", "1. Roof (c)", "Content-Description: Today's Topics (1 message)\n"),
+            multipart("digest", f"\n{ROOF}", boundary="c"),
+            part("text/plain", "Roofs mailing list", "Content-Description: Digest Footer\n"),
+        ),
+        "Roof (c@b.example): It leaks.",
+    ),
     "a text that is attached to another": (
         multipart(
             "mixed",
@@ -409,6 +423,7 @@ FOOTERS = [
     "Voir la version en ligne dans le navigateur\nBekijk deze mail in je browser",
     "—\nReply to this email directly or view it on GitHub.\nYou are receiving this because you were mentioned.",
     "Newsletter abmelden",
+    "To unsubscribe from this list, click here.\nTo subscribe or unsubscribe via the Web, visit",
     "Vous recevez cet e-mail parce que vous êtes inscrit.\nSe désabonner",
     TEAMS,
     f"{TEAMS}\nBis morgen.",
@@ -436,6 +451,7 @@ def test_a_mail_below_its_announcement_and_footers_are_left_out(tmp_path: Path) 
         "Lees de gids voor de browser.",
         "In Firefox or any other browser",
         "You are receiving guests.",
+        "To unsubscribe a member, open the list.",
         *CONFIDENTIAL,
     ):
         found = " ".join(texts(tmp_path, f"From: b\nTo: a\nSubject: Keys\n\nHello.\n\n{kept}\n", "a.eml"))

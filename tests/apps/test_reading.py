@@ -126,6 +126,17 @@ all day.</p>
     ]
     table = "<table><tr><th>Name<th>Phone<th>Task<tr><td>Ben<td><td>Cash</table>"
     assert read(tmp_path, table, "a.html") == [(1, "Name: Ben · Task: Cash", "")]
+    spanned = """<table><tr><th>Use<th>Time<th>Fee<tr><th rowspan=2>Skip<td>7 days<td>35
+<tr><td>30 days<td>98<tr><td colspan=2 rowspan=9>Crane<td>412
+<tr><td>98</table><p>So.<table><tr><td>End</table>"""
+    assert read(tmp_path, spanned, "a.html") == [
+        (1, "Use: Skip · Time: 7 days · Fee: 35", ""),
+        (2, "Use: Skip · Time: 30 days · Fee: 98", ""),
+        (2, "Use: Crane · Fee: 412", ""),
+        (3, "Use: Crane · Fee: 98", ""),
+        (3, "So.", ""),
+        (3, "End", ""),
+    ]
     layout = "<table><tr><td><h1>News</h1><p>It rains.</p></td><td><table><tr><td>a<td>b</table></table>"
     assert read(tmp_path, layout, "a.html") == [(1, "It rains.", "News"), (1, "a · b", "News")]
     unclosed = "<p>one</p>two" + "<a b" * 100_000  # in time that does not grow with the square
@@ -207,6 +218,7 @@ ODT = f"""<office:document-content {NAMES}><office:body><office:text>
 <table:table><table:table-row><table:table-cell><text:p>Day</text:p></table:table-cell></table:table-row>
 <table:table-row><table:table-cell><text:p>Monday</text:p></table:table-cell></table:table-row></table:table>
 </office:text></office:body></office:document-content>"""
+ODT_END = ODT.rpartition("</table:table>")[2]
 
 
 def office(**parts: str) -> bytes:
@@ -235,6 +247,45 @@ def test_texts_of_word_processors_are_read(tmp_path: Path) -> None:
     assert texts(tmp_path, office(content=unseen), "a.odt") == ["We leave soon. - milk", "Day: Monday"]
     deep = ODT.replace("<office:text>", "<a>" * 100_000).replace("</office:text>", "</a>" * 100_000)
     assert texts(tmp_path, office(content=deep), "a.odt") == ["We leave soon. - milk", "Day: Monday"]
+
+
+def test_cells_that_span_rows_and_columns_keep_the_others_in_theirs(tmp_path: Path) -> None:
+    pytest.importorskip("defusedxml")
+
+    def word(text: str, more: str = "") -> str:
+        return f"<w:tc><w:tcPr>{more}</w:tcPr><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>"
+
+    def writer(text: str, more: str = "") -> str:
+        return f"<table:table-cell {more}><text:p>{text}</text:p></table:table-cell>"
+
+    covered = "<table:covered-table-cell/>"
+    tables = {
+        "a.docx": (
+            [*map(word, ("Use", "Time", "Fee"))],
+            [word("Skip", '<w:vMerge w:val="restart"/>'), word("7 days"), word("35")],
+            [word("", "<w:vMerge/>"), word("30 days"), word("98")],
+            [word("Crane", '<w:gridSpan w:val="2"/>'), word("412")],
+        ),
+        "a.odt": (
+            [*map(writer, ("Use", "Time", "Fee"))],
+            [writer("Skip", 'table:number-rows-spanned="2"'), writer("7 days"), writer("35")],
+            [covered, writer("30 days"), writer("98")],
+            [writer("Crane", 'table:number-columns-spanned="2"'), covered, writer("412")],
+        ),
+    }
+    for name, rows in tables.items():
+        if name == "a.docx":
+            table = "".join(f"<w:tr>{''.join(row)}</w:tr>" for row in rows)
+            document = f'<w:document xmlns:w="{WORD}"><w:body><w:tbl>{table}</w:tbl></w:body></w:document>'
+            content = office(word__document=document)
+        else:
+            table = "".join(f"<table:table-row>{''.join(row)}</table:table-row>" for row in rows)
+            content = office(content=f"{ODT.partition('<text:h')[0]}<table:table>{table}</table:table>{ODT_END}")
+        assert texts(tmp_path, content, name) == [
+            "Use: Skip · Time: 7 days · Fee: 35",
+            "Use: Skip · Time: 30 days · Fee: 98",
+            "Use: Crane · Fee: 412",
+        ]
 
 
 def test_a_table_in_a_table_is_read_once(tmp_path: Path) -> None:

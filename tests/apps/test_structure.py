@@ -99,6 +99,7 @@ def test_letters_of_a_terminal_are_read_once(tmp_path: Path) -> None:
 def test_buttons_and_links_to_share_are_left_out(tmp_path: Path) -> None:
     page = """<p>Compost needs air.</p><p><a class="btn btn-primary" href=/s>Subscribe now</a></p>
 <div class="sharedaddy sd-sharing-enabled"><h3>Share this:</h3><ul><li><a class="sd-button">Print</a></ul></div>
+<div role=banner>Home</div><ul class="flat-list buttons"><li><a href=/x>reply</a></ul>
 <ul class="post share"><li><a href=/f>On Facebook</a></ul><h3 id=share></h3>
 <div id="jp-relatedposts"><h3>Related</h3></div><p><a href=/b class=buttonwood-trees>Buttonwood</a> is hard.</p>"""
     assert shown(tmp_path, "a.html", page) == [("Compost needs air. Buttonwood is hard.", "")]

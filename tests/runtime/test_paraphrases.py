@@ -218,6 +218,12 @@ SAME_NUMBER = [
     *combinations("the 1960s|les années 1960|die 1960er|1960-е|1960年代|los años 1960|the '60s".split("|"), 2),
     ("the 1960s and 1970s", "les années 1960 et 1970"),
     ("It expires in 1800s.", "Es verfällt in 1800 Sekunden."),
+    *combinations("at noon|à midi|um 12 Uhr|в полдень|at 12:00|正午に".split("|"), 2),
+    ("bis Mitternacht", "until 24:00"),
+    *combinations(
+        "IV secolo a.C.|4. Jahrhundert v. Chr.|4e eeuw v.Chr.|IV век до н. э.|IVe siècle av. J.-C.".split("|"), 2
+    ),
+    ("44 BC", "紀元前44年"),
 ]
 OTHER_NUMBER = [
     ("Rest it for half an hour.", "Rest it for an hour and a half."),
@@ -276,6 +282,10 @@ OTHER_NUMBER = [
     ("Finished in 2 h 5 min.", "Finished in 5 h 2 min."),
     ("wind at 30 km/h", "wind at 30 mph"),
     ("zweimal täglich", "dreimal täglich"),
+    ("at noon", "à minuit"),
+    ("Leave before noon.", "Leave before 11 a.m."),
+    ("44 a.C.", "44 d.C."),
+    ("siglo IV a. C.", "IVe siècle apr. J.-C."),
 ]
 OPPOSITES = [
     ("Lost: a left glove.", "Found: a left glove."),
@@ -307,7 +317,9 @@ OPPOSITES = [
     ("in March", "в апреле"),
     ("the first film", "le deuxième film"),
     ("A porta está aberta", "De deur is dicht"),
-    ("at noon", "à minuit"),
+    ("Le spese sono a carico dell'inquilino.", "Le spese sono a carico del proprietario."),
+    ("The tenant pays for repairs.", "Reparaturen zahlt der Vermieter."),
+    ("Arbeitgeber kündigt", "従業員が辞める"),
     ("The meeting is before lunch.", "会議は昼食の後です。"),
     ("Take it before meals.", "食後に飲んでください。"),
     ("食前に飲む", "食後に飲む"),

@@ -35,6 +35,7 @@ _LONGEST_FIELD = 2000  # characters; the standard library takes quadratic time t
 _DEEPEST = 20  # most levels of nested parts
 _MAIL = ("message/rfc822", "message/global")
 _NO_TEXT = frozenset("calendar vcard x-vcard directory css rtf rfc822-headers x-amp-html x-watch-html".split())
+_OF_DIGEST = re.compile(r".* Digest, Vol \d|Today's Topics|Digest Footer")  # what Mailman adds to the emails of a list
 _ENCRYPTED = ("encrypted", "pkcs7-mime", "x-pkcs7-mime")
 _SHINGLE = 3  # characters in a row by which two texts are compared
 _LONGEST_STUB = 300  # characters of "To read this mail, open it in a browser" and the like
@@ -214,6 +215,7 @@ def _parts(part: Message) -> list[Message]:
     """The parts that make up a part, of which the first in multipart/related holds the others, such as pictures."""
     payload = part.get_payload()
     parts = [each for each in payload if isinstance(each, Message)] if isinstance(payload, list) else []
+    parts = [each for each in parts if not _OF_DIGEST.match(str(each.get("content-description", "")))]
     if part.get_content_maintype() == "message":  # a report on a delivery
         return []
     if part.get_content_type() == "multipart/related":

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 
 from xsent.clean import NO_CHARACTER
@@ -18,14 +19,14 @@ _TAGS_WITHOUT_TEXT = frozenset(  # an annotation is the source of a formula, and
     "script style template noscript svg button select textarea nav footer iframe audio video annotation "
     "rp rt rtc".split()
 )
-_ROLES_WITHOUT_TEXT = frozenset(["navigation", "contentinfo", "search"])
+_ROLES_WITHOUT_TEXT = frozenset(["banner", "navigation", "contentinfo", "search"])
 _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
     r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|(header|hash)-?link|header-anchor|"
     r"anchor(js)?-link|([\w-]*-)?skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
     r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent)|"
     r"sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
-    r"social-?(links|icons|media|bar)|addtoany[\w-]*|a2a_kit|shariff|(jp-)?(post-flair|related-?(posts|articles))|email-ufi[\w-]*|"
+    r"social-?(links|icons|media|bar)|buttons|addtoany[\w-]*|a2a_kit|shariff|(jp-)?(post-flair|related-?(posts|articles))|email-ufi[\w-]*|"
     r"cite_ref[\w-]*|footnote-?ref(erence)?|(user-content-)?fnref[\w:-]*|noteref|"  # numbers of footnotes
     r"respond|comment-?(respond|form|reply-link)|userpic_wrap|reply_to|media_(photo|video|voice_message))$",
     re.IGNORECASE,
@@ -39,6 +40,7 @@ _ENDED_BY_THE_NEXT = {"li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr"
 _ENDED_BY_THE_NEXT |= {"td": {"td", "th"}, "th": {"td", "th"}}
 _ENDED_BY_THE_NEXT |= {tag: {"rb", "rp", "rt"} for tag in ("rb", "rp", "rt", "rtc")}
 _WITHIN_CELLS = frozenset(["p", "div", "br", "ul", "ol", "li"])  # other tags mean that the table is only for layout
+_MOST_SPANNED, LONGEST_SPANNED = 20, 60  # rows or columns, and characters to repeat in each row
 
 
 def read_page(text: str, *, is_mail: bool = False) -> Source:
@@ -52,6 +54,12 @@ def read_page(text: str, *, is_mail: bool = False) -> Source:
         page.close()
     page.end_block()
     return Source(page.lines, [page.title] if page.title else [])
+
+
+def cell_span(attributes: Mapping[str, str | None], name: str) -> int:
+    """How many rows or columns a cell covers."""
+    written = attributes.get(name) or ""
+    return min(int(written), _MOST_SPANNED) if written.isdecimal() and len(written) < 5 else 1
 
 
 class _Page(HTMLParser):
@@ -70,6 +78,8 @@ class _Page(HTMLParser):
         self._open: list[tuple[str, bool, bool]] = []  # tags, whether their text counts, and whether it is quoted
         self._count = Counter[str]()  # of open tags
         self._row: list[str] | None = None  # cells of the open row of a table
+        self._spans = 1, 1  # rows and columns of the open cell
+        self._above: dict[int, tuple[int, str]] = {}  # by column: a cell of a row above, and how many rows more it has
         self._is_header = True  # whether all cells of the row are header cells
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -92,12 +102,12 @@ class _Page(HTMLParser):
         elif tag == "dd" and self._mark == "- ":
             self._add(" " if self._end and self._end[-1] in "?!.:：？。" else ": ")
         elif tag in ("td", "th"):
-            self._begin_cell()
+            self._begin_cell(attributes)
             self._is_header = self._is_header and tag == "th"
         else:
             self.end_block()
         if tag == "tr":
-            self._row, self._is_header = [], True
+            self._row, self._is_header, self._first = [], True, self.getpos()[0]
         if self._row is None and tag not in INLINE_TAGS and tag != "dd":
             self._mark = "- " if tag in ("li", "dt") else f"{_HEADINGS[tag]} " if tag in _HEADINGS else ""
         if ended := _ENDED_BY_THE_NEXT.get(tag):
@@ -118,6 +128,8 @@ class _Page(HTMLParser):
             self._end_cell()
         elif tag not in INLINE_TAGS and tag != "dt" and not (tag in _WITHIN_CELLS and self._row is not None):
             self.end_block()
+        if tag == "table":
+            self._above = {}
         if self._count[tag]:
             while self._pop() != tag:
                 pass
@@ -138,10 +150,10 @@ class _Page(HTMLParser):
         """Store the block, or the row of a table, as a line."""
         if self._row is not None:
             self._end_cell()
-            cells = self._row
-            self._row = None
-            if any(cells):
-                self.lines.append((self._first, f"{self._quote()}| {' | '.join(cells)} |"))
+            row, self._row = self._row, None
+            above = [*self._from_above(len(row))]
+            if any(row):
+                self.lines.append((self._first, f"{self._quote()}| {' | '.join(row + above)} |"))
                 if self._is_header and not self._quote():
                     self.lines.append((self._first, "|---|"))
         elif text := self._take():
@@ -175,17 +187,34 @@ class _Page(HTMLParser):
         self._end = ""
         return text
 
-    def _begin_cell(self) -> None:
+    def _begin_cell(self, attributes: dict[str, str | None]) -> None:
         self._end_cell()
         if self._row is not None:
-            self._row.append("")  # until the cell has text
+            self._row += [*self._from_above(len(self._row)), ""]  # until the cell has text
+            self._spans = cell_span(attributes, "rowspan"), cell_span(attributes, "colspan")
 
     def _end_cell(self) -> None:
-        text = self._take()
-        if self._row is not None and text:
+        text = self._take().replace("|", "\\|")
+        if self._row is None:
+            return
+        if text:
             if self._row[-1:] == [""]:
                 self._row.pop()
-            self._row.append(text.replace("|", "\\|"))
+            self._row.append(text)
+        (rows, columns), self._spans = self._spans, (1, 1)
+        for more in range(columns if rows > 1 else 0):
+            is_repeated = not more and len(text) <= LONGEST_SPANNED
+            self._above[len(self._row) - 1 + more] = rows - 1, text if is_repeated else ""
+        self._row += [""] * (columns - 1)
+
+    def _from_above(self, column: int) -> Iterator[str]:
+        """The cells of rows above that also cover this row, from a column on."""
+        while column in self._above:
+            rows, text = self._above.pop(column)
+            if rows > 1:
+                self._above[column] = rows - 1, text
+            yield text
+            column += 1
 
     def _pop(self) -> str:
         tag, *_ = self._open.pop()

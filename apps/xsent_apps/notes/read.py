@@ -4,7 +4,7 @@ import gzip
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -21,7 +21,7 @@ from xsent_apps.notes.furigana import without_furigana, without_ruby_tags
 from xsent_apps.notes.mail import is_mail, read_mail, read_mbox
 from xsent_apps.notes.markdown import read_markdown
 from xsent_apps.notes.org import read_org
-from xsent_apps.notes.page import read_page
+from xsent_apps.notes.page import LONGEST_SPANNED, cell_span, read_page
 from xsent_apps.notes.passages import PAGE_END, Passage, as_text, passages
 from xsent_apps.notes.rst import read_rst
 from xsent_apps.notes.source import MOST_BYTES, Remarks, Source, read_unpacked
@@ -55,7 +55,9 @@ _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _PARAGRAPHS = (f"{_W}p", f"{_TEXT}p")
 _TABLES = (f"{_W}tbl", f"{_TABLE}table")
 _ROWS = (f"{_W}tr", f"{_TABLE}table-row")
-_CELLS = (f"{_W}tc", f"{_TABLE}table-cell")
+_COVERED = f"{_TABLE}covered-table-cell"  # by the cell to its left or above
+_CELLS = (f"{_W}tc", f"{_TABLE}table-cell", _COVERED)
+_SPANNED, _MERGED = f"{_W}tcPr/{_W}gridSpan", f"{_W}tcPr/{_W}vMerge"  # columns and rows of a cell
 _HEADING = f"{_TEXT}h"
 _ITEM = f"{_TEXT}list-item"
 _NUMBERED = f"{_W}pPr/{_W}numPr"  # in an item of a list
@@ -300,14 +302,30 @@ def _table(table: "Element") -> Iterator[str]:
     tables = [table]
     for each in tables:  # grows while iterating
         yield ""
+        texts: list[str] = []
         for number, row in enumerate(_outermost(each, _ROWS)):
             cells = [*_outermost(row, _CELLS)]
-            texts = [_text(cell, _TABLES).replace("|", "\\|") for cell in cells]
+            texts = _texts(cells, texts)
             if number == 1:
                 yield "|---|"
             yield f"| {' | '.join(texts)} |"
             tables += chain.from_iterable(_outermost(cell, _TABLES) for cell in cells)
         yield ""
+
+
+def _texts(cells: Iterable["Element"], above: Sequence[str]) -> list[str]:
+    """The cells of a row; one that spans columns has blank ones beside it, and one that spans rows is repeated."""
+    texts: list[str] = []
+    beside = 0  # covered cells that follow
+    for cell in cells:
+        merged = cell.find(_MERGED)
+        below = not beside if cell.tag == _COVERED else merged is not None and merged.get(f"{_W}val") != "restart"
+        is_repeated = below and len(texts) < len(above) and len(above[len(texts)]) <= LONGEST_SPANNED
+        texts.append(above[len(texts)] if is_repeated else _text(cell, _TABLES).replace("|", "\\|"))
+        beside = beside - 1 if beside else cell_span(cell.attrib, f"{_TABLE}number-columns-spanned") - 1
+        spanned = cell.find(_SPANNED)
+        texts += [""] * (0 if spanned is None else cell_span(spanned.attrib, f"{_W}val") - 1)
+    return texts
 
 
 def _text(element: "Element", without: Collection[str] = ()) -> str:

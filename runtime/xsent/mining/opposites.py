@@ -99,4 +99,4 @@ def _forms(word: str, marks: str) -> list[str]:
     """How a word may be listed."""
     forms = [word, *(word + mark for mark in marks)]
     forms += (f"{word[:letters]}*" for letters in range(_SHORTEST, min(len(word), _LONGEST) + 1))
-    return [*forms, word.rpartition("'")[2]] if "'" in word else forms  # l'hiver
+    return [*forms, *_forms(word.rpartition("'")[2], marks)] if "'" in word else forms  # l'hiver

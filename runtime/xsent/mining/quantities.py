@@ -17,7 +17,12 @@ _AND_HALF = re.compile(f"(?: ?[^\\W\\d_]{{1,12}})?{_HALF_MORE}|(?:時間|年|[�
 _ONE = re.compile(
     f"(?<!\\w)(?:(?:an?|one|une?|una|uma?|een) |un['’])(?=[^\\W\\d_]{{1,12}}{_HALF_MORE})"
 )  # an hour and a half
-_JAPANESE_HALF = re.compile("半(?=[分錠額日年個数月枚杯])")
+# What is a number without digits: 半, and the words for a time of day.
+_NAMED = [(re.compile("半(?=[分錠額日年個数月枚杯])"), (HALF,))]
+_NAMED += [
+    (re.compile(f"(?<![-{LETTERS}])(?:{words.replace(' ', '|')})(?![{LETTERS}])"), tuple(forms.split()))
+    for forms, words in TABLES["times"].items()
+]
 
 _UNIT_OF = {
     name.replace("_", " "): unit for unit, names in TABLES["units"].items() for name in names.casefold().split()
@@ -34,9 +39,14 @@ _ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volum
     "|hoofdstuk|том|часть|глава) [IVX](?!\\w)"
 )
 _POWER = re.compile(f"(?<=[0-9])( ?(?:[ck]?m|ft|[кс]?м))\\^?([23])(?![0-9{LETTERS}])")  # m² in the form NFKC, or m^2
-_MINUS = re.compile(
+_MINUS = re.compile(  # before a number
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
-    r"(?<!au )moins|(?<!al |ao |lo |no )menos|meno|min|минус) |マイナス|零下)$"
+    r"(?<!au )moins|(?<!al |ao |lo |no )menos|meno|min|минус) |マイナス|零下|紀元前)$"
+)
+_BEFORE_CHRIST = re.compile(  # after a year or a century
+    r"(?:th|st|nd|rd|e|º)?[.]?(?: (?:[^\W\d_]{3,12}|г[.]))? ?"
+    r"(?:bce?(?!\w)|b[.] ?c[.]|(?:before|vo?or|v[.]) ?chr(?:[.]|ist(?:us|i)?(?!\w))|a[.] ?c[.]|"
+    r"a(?:vanti|ntes de) cristo|av(?:[.]|ant) (?:j[.]? ?-?c|jésus|notre ère)|до н(?:[.] ?э|ашей эры))"
 )
 _NOUN = re.compile("[ -]([^\\W\\d_]{4,40})")
 _LETTER_AFTER = re.compile(f"[a-z](?![0-9{LETTERS}])")
@@ -96,8 +106,8 @@ def quantities(text: str) -> list[Quantity]:
     folded = FRACTION.sub(_decimal, _ONE.sub("1 ", plain.casefold()))
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
     numbers = find_numbers(folded)
-    halves = (Number("plain", *found.span(), ((HALF,),)) for found in _JAPANESE_HALF.finditer(folded))
-    every = sorted([*numbers, *number_words(folded, numbers), *halves], key=lambda number: number.start)
+    named = (Number("plain", *found.span(), (forms,)) for word, forms in _NAMED for found in word.finditer(folded))
+    every = sorted([*numbers, *number_words(folded, numbers), *named], key=lambda number: number.start)
     return [*chain.from_iterable(_read(folded, number) for number in every)]
 
 
@@ -124,6 +134,7 @@ def _read(folded: str, number: Number) -> list[Quantity]:
         return [Quantity(frozenset(forms), _hours(forms, number.kind), "") for forms in number.words]
     (forms,) = number.words
     before = folded[max(0, number.start - _BEFORE) : number.start]
+    is_negative = _MINUS.search(before) or _BEFORE_CHRIST.match(folded, number.end)
     unit = ""
     if named := _UNIT_AFTER.match(folded, number.end) or _UNIT_BEFORE.search(before):
         unit = _UNIT_OF[named[1]]
@@ -131,9 +142,9 @@ def _read(folded: str, number: Number) -> list[Quantity]:
             forms = (*forms, value(*forms[0].split(DECIMAL)))
         steps = ((kind, steps[unit]) for kind, steps in enumerate(TABLES["steps"]) if unit in steps)
         forms = (*forms, *(f"{shifted(form, exponent)} {kind}" for kind, exponent in steps for form in forms))
-    elif number.kind == "plain" and (letter := _LETTER_AFTER.match(folded, number.end)):  # room 12a
+    elif number.kind == "plain" and not is_negative and (letter := _LETTER_AFTER.match(folded, number.end)):  # room 12a
         return [Quantity(frozenset({forms[0] + letter[0]}), frozenset(forms), "")]
-    if _MINUS.search(before):
+    if is_negative:
         return [Quantity(frozenset(f"-{form}" for form in forms), frozenset(), unit)]
     if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
         forms = (f"{forms[0]}{DECIMAL}5",)
