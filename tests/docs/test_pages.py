@@ -80,6 +80,7 @@ sys.addaudithook(refuse)
 FOLLOW = r"""
 set -euo pipefail
 server=
+here=$PWD  # a page may go to another folder
 trap '[ -z "$server" ] || kill "$server"' EXIT
 
 unless_excepted() {
@@ -142,7 +143,8 @@ def script(page: str, port: str) -> list[str]:
         found = list(group)
         lines.append(f"echo '--- {' '.join(block.place for block in found)}' >&2")
         if kind == "python":
-            lines.append(shlex.join([sys.executable, "run.py", *(f"{block.name}.py" for block in found)]))
+            files = " ".join(f'"$here/{name}.py"' for name in ("run", *(block.name for block in found)))
+            lines.append(f"{shlex.quote(sys.executable)} {files}")
             continue
         for command, shown in (step for block in found for step in block.steps):
             # One command a line, since bash continues after one that fails before &&.
