@@ -102,9 +102,9 @@ def with_head(folder: Path, _: pytest.FixtureRequest) -> Reader:
 
 
 def with_document_space(folder: Path, _: pytest.FixtureRequest) -> Reader:
-    xsent.DocumentEncoder(ToyEncoder()).fit({code: toy_documents(code, 30) for code in ("en", "fr")}).save(
-        folder / "space"
-    )
+    xsent.DocumentEncoder(ToyEncoder(), weighted=True).fit(
+        {code: toy_documents(code, 30) for code in ("en", "fr")}
+    ).save(folder / "space")
     return lambda folder: xsent.DocumentEncoder.load(folder / "space", ToyEncoder()).encode([["en1"]], "en")
 
 

@@ -55,7 +55,7 @@ def test_align_prints_score_and_names_and_the_recall(
     assert right > 14
     lines = [f"{pair.score:.4f}\t{pair.a + 1}\t{pair.b + 1}\n" for pair in pairs]
     assert call(*both, "--recall") == (0, "".join(lines), f"recall {100 * right / 28:.1f} % of 28 true pairs\n")
-    options = ["--margin", "absolute", "--no-weights", "--rank", 1, "--json"]
+    options = ["--margin", "absolute", "--weights", "--rank", 1, "--json"]
     code, out, err = call(*both, *options)
     rows = [json.loads(line) for line in out.splitlines()]
     assert (code, err) == (0, "") and {*map(tuple, rows)} == {("score", "a", "b")}

@@ -96,7 +96,7 @@ REFUSED = {
         "fit -o folder en=a.txt": "folder: exists; choose another name or remove it",
         "fit -o space en=a.txt en=b.txt": "each language once",
         "embed folder --language en -o v.npy": "folder: no documents",
-        "embed a.txt --language en -o v.npy --fitted space --rank 1": "--rank and --no-weights are for fitting; omit",
+        "embed a.txt --language en -o v.npy --fitted space --rank 1": "--rank and --weights are for fitting; omit",
         "embed a.txt --language en -o v.csv": "v.csv: expected a name that ends in .npy",
         "align a.txt b.txt --languages en,en": "expected two different comma-separated codes",
         "align none none --languages en,fr -o taken.tsv": "taken.tsv: exists",

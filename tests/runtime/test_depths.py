@@ -296,7 +296,7 @@ def test_heads_and_fits_are_used_with_fewer_layers(deep_bundle: Path, tmp_path: 
     head, file = LinearClassifier.fit(whole.encode(ENGLISH + GERMAN), labels, fingerprint=whole.fingerprint), "head.npz"
     head.save(tmp_path / file)
     assert LinearClassifier.load(tmp_path / file, fingerprint=shallow.fingerprint).fingerprint == whole.fingerprint
-    fitted = DocumentEncoder(whole, weighted=False).fit({"en": [[text] for text in ENGLISH]})
+    fitted = DocumentEncoder(whole).fit({"en": [[text] for text in ENGLISH]})
     fitted.save(tmp_path / "space")
     loaded = DocumentEncoder.load(tmp_path / "space", shallow)
     assert loaded.fingerprint == f"{fitted.fingerprint}.1" and same_space(loaded.fingerprint, fitted.fingerprint)

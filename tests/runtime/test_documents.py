@@ -37,7 +37,7 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def fitted() -> DocumentEncoder:
-    return DocumentEncoder(ToyEncoder()).fit(CORPORA)
+    return DocumentEncoder(ToyEncoder(), weighted=True).fit(CORPORA)
 
 
 @pytest.mark.parametrize("language", TEXTS)
@@ -282,7 +282,7 @@ def test_a_document_is_the_weighted_sum_of_debiased_sentences(fitted: DocumentEn
     assert np.allclose(found, expected, atol=1e-5)
     unit = fitted.encode([document], "fr")[0]
     assert np.allclose(unit, expected / np.linalg.norm(expected), atol=1e-5)
-    plain = DocumentEncoder(ToyEncoder(), weighted=False).fit(CORPORA, rank=0)
+    plain = DocumentEncoder(ToyEncoder()).fit(CORPORA, rank=0)
     expected = vectors.sum(axis=0)
     assert np.allclose(plain.encode([document], "fr", normalize_embeddings=False)[0], expected, atol=1e-5)
 
@@ -291,7 +291,7 @@ def test_debiasing_brings_the_languages_together(fitted: DocumentEncoder) -> Non
     choice = fitted.space.choice
     assert choice.rank >= 1 and choice.accuracies[0] > 0.9
     assert choice.accuracies[-1] < 0.55 <= min(choice.accuracies[:-1])
-    biased = DocumentEncoder(ToyEncoder()).fit(CORPORA, rank=0)
+    biased = DocumentEncoder(ToyEncoder(), weighted=True).fit(CORPORA, rank=0)
     truth = {(row, row) for row in range(len(CORPORA["en"]))}
 
     def found(encoder: DocumentEncoder) -> int:
@@ -302,24 +302,24 @@ def test_debiasing_brings_the_languages_together(fitted: DocumentEncoder) -> Non
 
 
 def test_one_language_few_documents_and_texts() -> None:
-    encoder = DocumentEncoder(ToyEncoder()).fit(CORPORA["en"])
+    encoder = DocumentEncoder(ToyEncoder(), weighted=True).fit(CORPORA["en"])
     assert encoder.space.choice.rank == 0
     assert encoder.encode(CORPORA["en"]).shape == (60, DIM)
-    assert DocumentEncoder(ToyEncoder()).fit(CORPORA["en"], rank=2).space.choice.rank == 2
+    assert DocumentEncoder(ToyEncoder(), weighted=True).fit(CORPORA["en"], rank=2).space.choice.rank == 2
     small = {code: documents[:2] for code, documents in CORPORA.items()}  # too few for weights
-    assert DocumentEncoder(ToyEncoder(), weighted=False).fit(small, rank=1).encode(small["en"], "en").any(axis=1).all()
+    assert DocumentEncoder(ToyEncoder()).fit(small, rank=1).encode(small["en"], "en").any(axis=1).all()
     pytest.importorskip("sentencex")
     texts = [" ".join(f"{sentence}." for sentence in document) for document in CORPORA["en"]]
     lists = [[f"{sentence}." for sentence in document] for document in CORPORA["en"]]
-    encoder = DocumentEncoder(ToyEncoder()).fit(lists)
+    encoder = DocumentEncoder(ToyEncoder(), weighted=True).fit(lists)
     assert np.array_equal(encoder.encode(texts), encoder.encode(lists))
-    assert DocumentEncoder(ToyEncoder()).fit(texts).fingerprint == encoder.fingerprint
+    assert DocumentEncoder(ToyEncoder(), weighted=True).fit(texts).fingerprint == encoder.fingerprint
 
 
 def test_the_same_sentences_give_the_same_space(fitted: DocumentEncoder) -> None:
     padded = {code: [*[["", *document, " "] for document in documents], []] for code, documents in CORPORA.items()}
     encoder = ToyEncoder()
-    again = DocumentEncoder(encoder).fit(padded)
+    again = DocumentEncoder(encoder, weighted=True).fit(padded)
     assert again.fingerprint == fitted.fingerprint
     raises(ValueError, "language 'fr': no sentence in 2 documents", again.fit, {"en": CORPORA["en"], "fr": [[], [" "]]})
     assert again.fingerprint == fitted.fingerprint  # a failed fit leaves the older one
@@ -342,17 +342,17 @@ def test_what_cannot_be_fitted_or_encoded(fitted: DocumentEncoder) -> None:
         ({"en": CORPORA["en"], "fr": CORPORA["fr"][:2]}, {"rank": 1}, "language 'fr': .* sentences are too few"),
         (CORPORA["en"][:2], {}, "sentences are too few .* without weights"),
     ]:
-        raises(ValueError, message, DocumentEncoder(ToyEncoder()).fit, documents, **arguments)
+        raises(ValueError, message, DocumentEncoder(ToyEncoder(), weighted=True).fit, documents, **arguments)
     known = "language = 'de' was not fitted; fitted languages: 'en', 'fr'"
     raises(ValueError, known, fitted.encode, CORPORA["en"], "de")
     raises(ValueError, "language = None was not fitted", fitted.encode, CORPORA["en"])
     raises(TypeError, "got one str; put it in a list", fitted.encode, "A text.", "en")
     raises(TypeError, "got int in a document", fitted.encode, [[1]], "en")
-    raises(ValueError, "nothing was fitted", DocumentEncoder(ToyEncoder()).encode, CORPORA["en"], "en")
+    raises(ValueError, "nothing was fitted", DocumentEncoder(ToyEncoder(), weighted=True).encode, CORPORA["en"], "en")
 
 
 def test_a_fit_without_weights_is_saved_and_loaded(tmp_path: Path) -> None:
-    plain = DocumentEncoder(ToyEncoder(), weighted=False).fit(CORPORA)
+    plain = DocumentEncoder(ToyEncoder()).fit(CORPORA)
     plain.save(tmp_path / "plain")
     raises(FileExistsError, "exists", plain.save, tmp_path / "plain")
     message = r"vectors of toy, this model is other"

@@ -38,7 +38,9 @@ RankOption = Annotated[
         min=0, help="Directions to remove for each language; default: as few as hide languages from a classifier."
     ),
 ]
-WeightsOption = Annotated[bool, typer.Option("--weights/--no-weights", help="Weight sentences by how rare they are.")]
+WeightsOption = Annotated[
+    bool, typer.Option("--weights", help="Weight sentences by how rare they are, for documents that share boilerplate.")
+]
 FittedOption = Annotated[
     Path | None, typer.Option(help="A folder from xsent documents fit; default: fit on the documents given.")
 ]
@@ -57,7 +59,7 @@ def fit(
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
     rank: RankOption = None,
-    weights: WeightsOption = True,
+    weights: WeightsOption = False,
     sentences: SplitOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -98,7 +100,7 @@ def embed(
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
     rank: RankOption = None,
-    weights: WeightsOption = True,
+    weights: WeightsOption = False,
     sentences: SplitOption = False,
     force: options.ForceOption = False,
 ) -> None:
@@ -138,7 +140,7 @@ def align(
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
     rank: RankOption = None,
-    weights: WeightsOption = True,
+    weights: WeightsOption = False,
     sentences: SplitOption = False,
     margin: options.MarginOption = "ratio",
     k: options.NeighborsOption = 4,
@@ -187,8 +189,8 @@ def _document_encoder(
     from xsent.documents.encoder import DocumentEncoder
     from xsent.encoder import SentenceEncoder
 
-    if fitted is not None and (rank is not None or not weights):
-        raise ValueError("--rank and --no-weights are for fitting; omit them with --fitted")
+    if fitted is not None and (rank is not None or weights):
+        raise ValueError("--rank and --weights are for fitting; omit them with --fitted")
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     if fitted is not None:
         return DocumentEncoder.load(fitted, encoder)

@@ -196,7 +196,7 @@ class Density:
         if len(vectors) <= DIMENSIONS:
             raise ValueError(
                 f"{len(vectors)} sentences are too few to estimate a density in {DIMENSIONS} dimensions, "
-                f"expected at least {DIMENSIONS + 1}; fit on more text, or without weights (--no-weights)"
+                f"expected at least {DIMENSIONS + 1}; fit on more text, or without weights"
             )
         moments = Moments.of(vectors)
         mean = moments.total / moments.count

@@ -51,15 +51,16 @@ class DocumentEncoder:
 
     Args:
         encoder: The sentence encoder; sentences that are too long for it are split.
-        weighted: Weight sentences by how rare they are in the corpus; otherwise all have the same weight.
+        weighted: Weight sentences by how rare they are in the corpus, for documents that share boilerplate; otherwise
+            all have the same weight.
 
     Example:
-        >>> documents = DocumentEncoder(encoder, weighted=False).fit({"en": NOTES})
+        >>> documents = DocumentEncoder(encoder).fit({"en": NOTES})
         >>> documents.encode(["The cat needs food. It is at home."], "en").shape
         (1, 384)
     """
 
-    def __init__(self, encoder: EncodesStreams, *, weighted: bool = True) -> None:
+    def __init__(self, encoder: EncodesStreams, *, weighted: bool = False) -> None:
         self._encoder = encoder
         self._weighted = weighted
         self._space: DocumentSpace | None = None
