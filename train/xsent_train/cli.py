@@ -17,14 +17,14 @@ from typing import Annotated, Any
 import typer
 
 from xsent.backends.threads import available_cpus
-from xsent.cli.options import JsonOption, split_names
+from xsent.cli.options import JsonOption
 from xsent.cli.program import App, Program
 from xsent.cli.terminal import format_table, print_json
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
 from xsent.files.text import raw_lines
 from xsent.progress import Progress
-from xsent_train.data.filtering import OTHER_LANGUAGE, PairFilter, Verdict, tally
+from xsent_train.data.filtering import PairFilter, Verdict, tally
 
 
 class DefaultsToRecipe(Program):
@@ -301,7 +301,7 @@ def _named_paths(given: list[str]) -> dict[str, Path]:
 @app.command(
     "filter",
     short_help="Remove pairs that are not translations, and duplicates.",
-    epilog="Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv",
+    epilog="Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --rejected removed.tsv",
 )
 def filter_pairs(
     pairs: Annotated[
@@ -311,13 +311,6 @@ def filter_pairs(
         ),
     ],
     out: Annotated[Path, typer.Argument(help="New file for the pairs to keep; compressed if it ends in .gz or .xz.")],
-    languages: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CODES", help="Keep only these language codes, separated by commas. Default: all in the file."
-        ),
-    ] = None,
-    max_ratio: Annotated[float, typer.Option(help="How many times longer than the other one side may be.")] = 2.5,
     rejected: Annotated[
         Path | None, typer.Option(help="New file for the removed lines, each preceded by its reason.")
     ] = None,
@@ -331,7 +324,7 @@ def filter_pairs(
     """
     if rejected is not None and rejected.resolve() == out.resolve():
         raise ValueError(f"--rejected {rejected}: this is the file for the kept pairs; name another")
-    judge = PairFilter(frozenset(split_names(languages or "")), max_ratio).judge
+    judge = PairFilter().judge
     verdicts = Counter[Verdict]()
     with ExitStack() as stack:
         keep = stack.enter_context(_new_file(out, force))
@@ -342,18 +335,17 @@ def filter_pairs(
             verdicts[verdict] += 1
             if not verdict.reason:
                 keep(line)
-            elif reject and verdict.reason != OTHER_LANGUAGE:
+            elif reject:
                 reject(verdict.reason.encode() + b"\t" + line)
             progress.advance()
         rows = tally(verdicts)
         if not (rows and rows[-1]["kept"]):
             raise DataError(_nothing_kept(pairs, verdicts))
-    others = Counter({reason: count for (language, reason), count in verdicts.items() if not language})
-    others[OTHER_LANGUAGE] = sum(count for verdict, count in verdicts.items() if verdict.reason == OTHER_LANGUAGE)
+    bad = Counter({reason: count for (language, reason), count in verdicts.items() if not language})
     if as_json:
-        print_json({"rows": rows, "skipped": +others})
+        print_json({"rows": rows, "skipped": bad})
     else:
-        notes = [f"skipped, {reason}: {count:,}" for reason, count in (+others).most_common()]
+        notes = [f"skipped, {reason}: {count:,}" for reason, count in bad.most_common()]
         typer.echo("\n".join([format_table(rows), *notes]), err=True)
 
 

@@ -15,10 +15,12 @@ from typing import NamedTuple
 from xsent.errors import require_extra
 from xsent_train.data.corpus import ENGLISH, Corpus, Pair, digest
 
-OTHER_LANGUAGE = "other language"  # than the requested ones
 NO_CODE = "no language code in the second field"  # most likely the columns are in another order
 _CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
+# How many times wider than the other one side may be. A Chinese character, a kana or a Hangul syllable is as wide as
+# two other characters, so a sentence is about as wide as its translation in any script.
+MAX_RATIO = 2.5
 LOOKED_AT = 100  # characters of a side that the identifier reads; more take time but do not help
 # How many times as probable as the claimed language another may be. Well above 1, because the claim itself is evidence,
 # and most of the evidence for a short text.
@@ -43,26 +45,16 @@ class Verdict(NamedTuple):
     """The decision about a line."""
 
     language: str  # of the translation; empty for a bad line
-    reason: str  # for removal: a `Reason`, what is wrong with the line, or `OTHER_LANGUAGE`; empty if kept
+    reason: str  # for removal: a `Reason`, or what is wrong with the line; empty if kept
 
 
 class PairFilter:
     """Judges the pairs of a corpus one after another; keeps a hash of each to find duplicates.
 
-    Args:
-        languages: Languages to judge, besides English; empty for all.
-        max_ratio: How many times wider than the other one side may be. A Chinese character, a kana or a Hangul syllable
-            is as wide as two other characters, so a sentence is about as wide as its translation in any script.
-
-    Raises:
-        MissingExtraError: If py3langid is not installed.
-        ValueError: If `max_ratio` is below 1.
+    Raises MissingExtraError if py3langid is not installed.
     """
 
-    def __init__(self, languages: frozenset[str] = frozenset(), max_ratio: float = 2.5) -> None:
-        if not max_ratio >= 1:
-            raise ValueError(f"max ratio {max_ratio}: expected 1 or more")
-        self._languages, self._max_ratio = languages, max_ratio
+    def __init__(self) -> None:
         self._seen = set[int]()
         # Translations of the same English sentence are often next to each other in a corpus.
         self._odds = lru_cache(maxsize=1024)(Identifier().odds)
@@ -74,8 +66,6 @@ class PairFilter:
             return Verdict("", pair)
         if not _CODE.fullmatch(pair.language):
             return Verdict("", NO_CODE)
-        if self._languages and pair.language not in self._languages | {ENGLISH}:
-            return Verdict(pair.language, OTHER_LANGUAGE)
         return Verdict(pair.language, self._reason(pair) or "")
 
     def _reason(self, pair: Pair) -> Reason | None:
@@ -86,7 +76,7 @@ class PairFilter:
         widths = [width(text) for text in texts]
         if texts[0] == texts[-1] and not pair.alone:
             return Reason.IDENTICAL
-        if max(widths) > self._max_ratio * min(widths):
+        if max(widths) > MAX_RATIO * min(widths):
             return Reason.RATIO
         key = digest("\t".join([pair.language, *texts]))
         if key in self._seen:
@@ -98,10 +88,10 @@ class PairFilter:
 
 
 def tally(verdicts: Counter[Verdict]) -> list[dict[str, object]]:
-    """One row per judged language, the largest first, and one for the total."""
+    """One row per language, the largest first, and one for the total."""
     languages = defaultdict[str, Counter[str]](Counter)
     for (language, reason), count in verdicts.items():
-        if language and reason != OTHER_LANGUAGE:
+        if language:
             languages[language][reason] += count
             languages["total"][reason] += count
     largest = sorted(languages.items(), key=lambda item: (item[0] == "total", -item[1].total(), item[0]))
