@@ -43,7 +43,6 @@ def whole_run(
     work: Annotated[Path | None, typer.Option(help="Folder of the models written for it; default: OUT-work.")] = None,
     evaluate: EvalOption = None,
     bundle: Annotated[list[Path] | None, typer.Option(help="Also measure this bundle; may be repeated.")] = None,
-    with_peers: Annotated[bool, typer.Option("--peers/--no-peers", help="Also measure other systems.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
 ) -> None:
     """Measure what sentence vectors cost on this machine, by layers, length, precision, backend and threads.
@@ -59,7 +58,7 @@ def whole_run(
     if (out / RESULTS).exists() and not force:
         raise DataError(f"{out / RESULTS}: a report already exists; choose another --out, or replace it with --force")
     results = Results(shlex.join(["xsent-bench", *sys.argv[1:]]))
-    steps = steps_of_run(results, work or Path(f"{out}-work"), quick, bundle or (), evaluate, with_peers)
+    steps = steps_of_run(results, work or Path(f"{out}-work"), quick, bundle or (), evaluate)
     typer.echo(measure_steps(results, steps, out))
 
 
@@ -69,8 +68,6 @@ def peers(
     out: Annotated[Path, typer.Option(help="Folder of the report and of the model with random weights.")],
     bundle: BundleArgument = None,
     only: Annotated[str, typer.Option(metavar="NAMES", help="Other systems, separated by commas; default: all.")] = "",
-    turns: Annotated[int, typer.Option(min=1, help="Turns per system, each in a fresh process.")] = 5,
-    number: Annotated[int, typer.Option("--sentences", min=20, help="Sentences to time per turn.")] = 2_000,
     evaluate: EvalOption = None,
 ) -> None:
     """Compare a bundle at each of its depths with other systems: speed, start, memory, size and quality."""
@@ -79,8 +76,8 @@ def peers(
     from xsent_bench.systems import SYSTEMS
 
     results = Results(shlex.join(["xsent-bench", *sys.argv[1:]]))
-    others = split_names(only) or SYSTEMS
-    comparison = Comparison([bundle or builtin_path()], out, tuple(others), turns, number, evaluate)
+    others = tuple(split_names(only) or SYSTEMS)
+    comparison = Comparison([bundle or builtin_path()], out, others, tests=evaluate)
     steps = [("systems", lambda: comparison.measure(results.failures.append))]
     typer.echo(measure_steps(results, steps, out).read_text())
 

@@ -219,7 +219,7 @@ class Comparison:
 
 
 def steps_of_run(
-    results: Results, work: Path, quick: bool, bundles: Sequence[Path], evaluate: Path | None, peers: bool
+    results: Results, work: Path, quick: bool, bundles: Sequence[Path], evaluate: Path | None
 ) -> list[Step]:
     """The steps of a whole run, the most important first; the results get the notes and failures.
 
@@ -235,7 +235,7 @@ def steps_of_run(
         for (system, layers), one in made.given.items()
     }
     results.environment = {"bundles": names}
-    others = [name for name, system in SYSTEMS.items() if peers and (system.weights or not quick)]
+    others = [name for name, system in SYSTEMS.items() if system.weights or not quick]
     comparison = Comparison(every, work, others, plan.turns, plan.sentences, evaluate)
     steps: list[Step] = [("grid", lambda: measure_plan(plan, made, fail))]
     languages = Bundle.open(builtin_path()).languages

@@ -25,6 +25,7 @@ from xsent_bench.bundles import OPENVINO, Bundles, Depth, at_each_depth, open_gi
 from xsent_bench.cli import app
 from xsent_bench.results import Measurement, Results, named
 from xsent_bench.run import CUT_SHORT, Family, RunPlan, measure_plan, measure_steps, steps_of_run
+from xsent_bench.systems import SYSTEMS
 from xsent_bench.texts import mixed, sentences, texts_of
 from xsent_bench.turns import Task, Turn, measure_task, run_turn
 from xsent_export.export import export
@@ -237,11 +238,11 @@ def test_a_run_leaves_a_report_however_it_ends(tmp_path: Path) -> None:
 
 
 def test_the_steps_are_those_of_the_options(tmp_path: Path) -> None:
-    everything = steps_of_run(Results(""), tmp_path, False, [], None, True)
+    everything = steps_of_run(Results(""), tmp_path, False, [], None)
     assert [name for name, _ in everything] == ["grid", "systems"]
     for name in ("tatoeba", "passages"):
         (tmp_path / name).mkdir()
-    quick = steps_of_run(Results(""), tmp_path, True, [], tmp_path, False)
+    quick = steps_of_run(Results(""), tmp_path, True, [], tmp_path)
     assert [name for name, _ in quick] == ["grid", "stored", "kept", "systems"]
 
 
@@ -250,8 +251,9 @@ def test_the_command_measures_and_prints_the_path_of_the_report(
 ) -> None:
     plan = RunPlan([Family("int8", "onnx", turns=1)], lengths=(8,), seconds=0.01, turns=1, sentences=20)
     out = tmp_path / "new" / "report"
-    command = ["--quick", "--no-peers", "--out", str(out), "--work", str(tmp_path / "w")]
+    command = ["--quick", "--out", str(out), "--work", str(tmp_path / "w")]
     monkeypatch.setattr(run_module, "builtin_path", lambda: mini_bundle)
+    monkeypatch.setattr(run_module, "SYSTEMS", {OURS: SYSTEMS[OURS]})
     monkeypatch.setattr(run_module, "plan_of_run", lambda quick: plan)
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -137,8 +138,9 @@ def test_a_padded_vocabulary_is_larger_and_tokenises_alike(mini_bundle: Path, tm
     assert padded.encode(texts) == ours.encode(texts)
 
 
-def test_the_command_prints_the_comparison(mini_bundle: Path, tmp_path: Path) -> None:
-    options = ["--out", str(tmp_path), "--only", "xsent", "--turns", "1", "--sentences", "20"]
+def test_the_command_prints_the_comparison(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent_bench.run.Comparison", partial(Comparison, turns=1, sentences=20))
+    options = ["--out", str(tmp_path), "--only", "xsent"]
     result = CliRunner().invoke(app, ["peers", str(mini_bundle), *options])
     assert result.exit_code == 0 and result.stdout.startswith("# "), result.output
     assert {"report.md", "results.json"} <= {path.name for path in tmp_path.iterdir()}
