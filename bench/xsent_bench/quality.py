@@ -11,14 +11,14 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.judgements import sts
 from xsent.evaluation.retrieval import retrieval
+from xsent.evaluation.stored import as_stored
 from xsent.evaluation.topics import COLUMNS, ENGLISH, read_examples, transfer_from_english
 from xsent.evaluation.translation import DIRECTIONS, space, tatoeba, xsim
-from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
 from xsent.precision import Precision, stored_as
 from xsent.similarity import unit_rows
 from xsent_bench.results import Measurement
-from xsent_export.kept import kept_by_depth, stored_form
+from xsent_export.kept import kept_by_depth
 from xsent_train.derive import checkpoint_from_bundle
 
 DIMENSIONS = (384, 256, 128)
@@ -109,27 +109,12 @@ def topics_by_sklearn(encoder: SupportsEncode, folder: Path, languages: Sequence
     return {code: 100 * float(head.score(*read(f"{code}/test.tsv"))) for code in languages}
 
 
-class StoredForm:
-    """An encoder of texts whose vectors are known, in a form in which vectors are stored."""
-
-    def __init__(self, vectors: Mapping[str, NDArray[np.float32]], dim: int, precision: Precision) -> None:
-        self._vectors = vectors
-        self._dim = dim
-        self._precision: Precision = precision
-
-    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
-        """Vectors with the cosines of the stored ones."""
-        return stored_form(np.stack([self._vectors[text] for text in sentences]), self._dim, self._precision)
-
-
 def measure_stored(bundle: Path, folder: Path, languages: Sequence[str]) -> Iterator[Measurement]:
     """Tatoeba with vectors of fewer dimensions and other precisions, and the bytes of a vector."""
     encoder = SentenceEncoder(bundle)
-    files = [folder / f"en-{code}.tsv" for code in languages if (folder / f"en-{code}.tsv").is_file()]
-    texts = list(dict.fromkeys(text for file in files for line in read_lines(file) for text in line.split("\t")))
-    vectors = dict(zip(texts, encoder.encode_iter(texts, normalize_embeddings=False), strict=True))
+    languages = [code for code in languages if (folder / f"en-{code}.tsv").is_file()]
     for dim, precision in product(DIMENSIONS, PRECISIONS):
-        found = tatoeba(StoredForm(vectors, dim, precision), folder, [file.stem[3:] for file in files])
+        found = tatoeba(as_stored(encoder, precision, dim), folder, languages)
         dtype, width = stored_as(precision, dim)
         figures = {**found.mean, "vector_size": width * np.dtype(dtype).itemsize}
         yield Measurement("stored", {"dimensions": dim, "precision": precision}, figures)

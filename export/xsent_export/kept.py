@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from xsent.encode_options import EncodeOptions
 from xsent.encoder import LongSentenceWarning, SentenceEncoder
 from xsent.evaluation.retrieval import read_test
 from xsent.open_model import SupportsEncode
-from xsent.precision import Precision, unpack_signs
+from xsent.precision import pack_signs, to_int8, unpack_signs
 from xsent.similarity import Floats
 from xsent_export.parity import first_ten_kept
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
@@ -40,7 +39,7 @@ def kept_by_depth(
             vectors = _vectors(encoder, folder, code)
             shares["bundle"].append(100 * first_ten_kept(_vectors(trained, folder, code), vectors))
             for form in ("int8", "binary"):
-                stored = [stored_form(side, side.shape[1], form) for side in vectors]
+                stored = [_stored(side, form) for side in vectors]
                 shares[form].append(100 * first_ten_kept(vectors, stored))
         worst = {f"{form}_worst": min(found) for form, found in shares.items()}
         yield layers, {form: float(np.mean(found)) for form, found in shares.items()} | worst
@@ -61,8 +60,8 @@ def _vectors(encoder: SupportsEncode, folder: Path, language: str) -> list[Float
         return [side.vectors for side in read_test(encoder, folder, language)]
 
 
-def stored_form(vectors: Floats, dim: int, precision: Precision) -> Floats:
-    """Numbers with the cosines of the vectors [n, dim] that a file stores."""
-    options = EncodeOptions(dim, True, precision, "split")
-    stored = np.stack([options.finish(vector) for vector in vectors])
-    return unpack_signs(stored) if precision == "binary" else stored.astype(np.float32)
+def _stored(vectors: Floats, form: str) -> Floats:
+    """Numbers with the cosines of the vectors [n, D] that a file stores in 8 bits or as signs."""
+    if form == "binary":
+        return unpack_signs(pack_signs(vectors))
+    return np.stack([to_int8(vector) for vector in vectors]).astype(np.float32)
