@@ -77,10 +77,10 @@ def test_the_new_language_is_found_and_what_was_there_stays_to_the_bit(added: Ad
         assert torch.equal(after.weights[name][: len(weight)], weight), name
     assert after.tokenizer.read_bytes().startswith(before.tokenizer.read_bytes())
     comparison = compare_languages(*added, None)
-    assert list(comparison.changes) == ["fr", "de", "el"]
-    assert comparison.before["el"]["held_out"] < 40 < 80 < comparison.after["el"]["held_out"]
+    assert list(comparison.changes) == [("held_out", language, 2) for language in ("fr", "de", "el")]
+    assert comparison.before["held_out", "el", 2] < 40 < 80 < comparison.after["held_out", "el", 2]
     for old in ("fr", "de"):
-        assert comparison.pairs[old] > 2 and comparison.changes[old] == {"held_out": 0.0}
+        assert comparison.pairs[old] > 2 and comparison.changes["held_out", old, 2] == 0
     assert comparison.failures() == []
     assert comparison.sentences == comparison.same_pieces > 10
 
@@ -132,8 +132,8 @@ def test_another_encoder_and_pairs_of_no_old_language(
     addition = Addition(model, alone, "el", tmp_path / "run", pieces=400, pairs_seen=4_000)
     _, after, _ = added = add_language(addition, threads=1)
     comparison = compare_languages(*added, None)
-    assert list(comparison.changes) == ["fr", "de", "el"]  # it came with held-out pairs
-    assert comparison.after["el"]["held_out"] > 80
+    assert [language for _, language, _ in comparison.changes] == ["fr", "de", "el"]  # it came with held-out pairs
+    assert comparison.after["held_out", "el", num_layers] > 80
     assert comparison.failures() == []
     assert after.config.depths == depths
     own = [tuple(pair) for pair in read_fields(old.validation, 4, "")]
@@ -185,7 +185,7 @@ def test_plain_sentences_are_learnt_from_teachers(taught: Added, tmp_path: Path)
     assert len(untranslated.sentences) > 2
     comparison = compare_languages(*taught, None)
     [row] = comparison.rows()
-    assert row["teacher before"] < 40 < 80 < row["teacher after"], row
+    assert row["text"] == "teacher" and row["before"] < 40 < 80 < row["after"], row
     assert comparison.failures() == []
     assert [note[:20] for note in comparison.notes()[1:]] == ["no old language was "]
     nothing = compare_languages(before, after, Untranslated([], untranslated.targets[:0]), None)
@@ -193,8 +193,8 @@ def test_plain_sentences_are_learnt_from_teachers(taught: Added, tmp_path: Path)
     assert [note[:20] for note in nothing.notes()[1:]] == ["no old language was ", "el was not measured:"]
     write_tatoeba(tmp_path, step=5)  # of sentences that were not in the text
     comparison = compare_languages(*taught, tmp_path)
-    assert comparison.after["el"]["xx_en"] > 50 > 10 > comparison.before["el"]["xx_en"]
-    assert comparison.changes["fr"] == {"xx_en": 0, "en_xx": 0}
+    assert comparison.after["tatoeba", "el", 2] > 40 > 10 > comparison.before["tatoeba", "el", 2]
+    assert comparison.changes["tatoeba", "fr", 2] == 0
     assert len(comparison.notes()) == 1
 
 
@@ -268,17 +268,18 @@ def test_what_cannot_be_done_is_refused(addition: Addition, added: object, plain
 
 def test_losses_are_failures() -> None:
     def compare(**points: tuple[float, ...]) -> LanguageComparison:
-        gains = {language: dict(zip(("held_out", "xx_en"), more, strict=False)) for language, more in points.items()}
-        before = {language: dict.fromkeys(more, 50.0) for language, more in gains.items()}
-        after = {language: {name: 50 + gain for name, gain in more.items()} for language, more in gains.items()}
-        return LanguageComparison("el", dict.fromkeys(points, 100), before, after, 200, 199)
+        named = {code: zip(("held_out", "tatoeba"), more, strict=False) for code, more in points.items()}
+        gains = {(text, code, 2): gain for code, more in named.items() for text, gain in more}
+        after = {row: 50 + gain for row, gain in gains.items()}
+        pairs = dict.fromkeys(points, 100)
+        return LanguageComparison(Path(), dict.fromkeys(gains, 50.0), after, "el", pairs, 200, 199)
 
-    comparison = compare(fr=(0, -0.3), de=(0.5, -0.5), el=(0.0, 0.0))
-    assert comparison.failures() == ["de lost 0.5 points", "el gained nothing"]
-    assert "199 (99.50%)" in comparison.notes()[0]
+    comparison = compare(fr=(0, -0.25), de=(0.5, -0.5), el=(0.0, 0.0))
+    assert comparison.failures() == ["tatoeba de at 2 layers -0.5", "el gained nothing"]
+    assert comparison.notes()[0] == "held-out pairs: fr 100, de 100, el 100" and "199 (99.50%)" in comparison.notes()[1]
     alone = compare(el=(1.0,))
     assert alone.failures() == []
-    assert "no old language was measured" in alone.notes()[1]
+    assert "no old language was measured" in alone.notes()[2]
 
 
 def test_english_alone_says_what_must_be_read_as_before(pairs: Path, tmp_path: Path) -> None:
@@ -303,16 +304,18 @@ def test_the_command(addition: Addition, added: object, tmp_path: Path) -> None:
     code, out, err = add(addition, "--tatoeba", tmp_path)
     assert code == 0, err
     heading, *rows = out.splitlines()
-    assert "held_out after" in " ".join(heading.split()) and "xx_en before" in heading
-    assert [row.split()[0] for row in rows[:3]] == ["fr", "de", "el"] and "(100.00%)" in rows[3]
+    assert heading.split() == ["text", "language", "layers", "before", "after", "change"]
+    texts = [*(["held_out", code] for code in ("fr", "de", "el")), ["tatoeba", "el"], ["tatoeba", "fr"]]
+    assert [row.split()[:2] for row in rows[:5]] == texts
+    assert rows[5].startswith("held-out pairs: fr ") and "(100.00%)" in rows[6]
     assert f"next: xsent-export {addition.out / 'checkpoint'} MY-BUNDLE\n" in err
     assert "no --attribution" in err
     code, out, _ = add(addition, "--json")
     report = json.loads(out)
     assert (code, report["language"]) == (0, "el")
-    assert report["rows"][0]["held_out change"] == 0
+    assert report["rows"][0]["change"] == "+0.0" and report["pairs"]["fr"] > 2
     assert_refused(add(addition, "--tatoeba", addition.out), "no en-el.tsv")
-    with mock.patch("xsent_train.language.LanguageComparison.failures", lambda _: ["fr lost 0.4 points"]):
+    with mock.patch("xsent_train.language.LanguageComparison.failures", lambda _: ["tatoeba fr -0.4"]):
         code, out, err = add(addition)
-    assert code == 1 and out.startswith("language")
-    assert err.splitlines()[-1].startswith("Error: fr lost 0.4 points; ")
+    assert code == 1 and out.startswith("text")
+    assert err.splitlines()[-1].startswith("Error: tatoeba fr -0.4; ")

@@ -14,10 +14,11 @@ from trainings import assert_same_weights, command, export_command
 
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import DataError
+from xsent_train.comparison import Comparison
 from xsent_train.data.corpus import PAIRS, PASSAGES, SCORED, SENTENCES, recognise_text
 from xsent_train.derive import checkpoint_from_bundle, model_path
 from xsent_train.stage_loop import Validation
-from xsent_train.tune import Tuned, tune
+from xsent_train.tune import tune
 
 KNOWN = ["en", "fr", "de"]
 LAYER, UPPER, TABLE = "encoder.layers.0.qkv.weight", "encoder.layers.1.qkv.weight", "encoder.table.weight"
@@ -43,16 +44,18 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tuned(mini_bundle: Path, pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
+def tuned(mini_bundle: Path, pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     return tune(mini_bundle, pairs, tmp_path_factory.mktemp("tuned") / "run", lines_seen=9600, threads=1)
 
 
-def logged_steps(tuned: Tuned) -> list[int]:
+def logged_steps(tuned: Comparison) -> list[int]:
     lines = (tuned.checkpoint.parents[1] / "log.jsonl").read_text().splitlines()
     return [json.loads(line)["step"] for line in lines]
 
 
-def test_own_pairs_are_found_and_the_bundle_keeps_what_it_was(tuned: Tuned, mini_bundle: Path, tmp_path: Path) -> None:
+def test_own_pairs_are_found_and_the_bundle_keeps_what_it_was(
+    tuned: Comparison, mini_bundle: Path, tmp_path: Path
+) -> None:
     for language in ("de", "fr"):
         assert tuned.after["own", language, 2] > tuned.before["own", language, 2] + 5
     assert {0, 100} <= set(logged_steps(tuned))
@@ -97,7 +100,9 @@ def test_other_text(kind: str, mini_bundle: Path, tmp_path: Path) -> None:
     assert max(logged_steps(tuned)) == (2 if kind == SENTENCES else 3)
 
 
-def test_little_memory_trains_only_the_last_layer(tuned: Tuned, mini_bundle: Path, pairs: Path, tmp_path: Path) -> None:
+def test_little_memory_trains_only_the_last_layer(
+    tuned: Comparison, mini_bundle: Path, pairs: Path, tmp_path: Path
+) -> None:
     small = tune(mini_bundle, pairs, tmp_path / "run", lines_seen=64, memory="1 GB", threads=1)
     start = checkpoint_from_bundle(mini_bundle).weights
     for result, learnt in ((small, {UPPER}), (tuned, {TABLE, LAYER, UPPER})):

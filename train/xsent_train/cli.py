@@ -111,7 +111,7 @@ def add(
     vectors of the English sides or, for sentences without translation, estimates from the --teacher models.
 
     The table shows P@1 in %. held_out: held-out translations find their English sentences among those of all languages.
-    teacher: held-out sentences without translation find their estimates among each other. xx_en, en_xx: Tatoeba.
+    teacher: held-out sentences without translation find their estimates among each other. tatoeba: both directions.
 
     The exit code is 1 if an old language lost more than 0.3 points, but the checkpoint is still written. Ctrl-C saves
     and stops; run the same command again to resume.
@@ -127,7 +127,8 @@ def add(
     before, after, untranslated = add_language(addition, threads=threads or available_cpus())
     comparison = compare_languages(before, after, untranslated, tatoeba)
     if as_json:
-        print_json({"checkpoint": str(after.path), **comparison.as_json()})
+        facts = {name: getattr(comparison, name) for name in ("language", "pairs", "sentences", "same_pieces")}
+        print_json({"checkpoint": str(after.path), "rows": comparison.rows(), **facts})
     else:
         typer.echo("\n".join([format_table(comparison.rows()), *comparison.notes()]))
         if not sources:

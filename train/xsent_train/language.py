@@ -15,7 +15,7 @@ from torch import Tensor
 
 from xsent.bundle import file_digest
 from xsent.errors import DataError
-from xsent.evaluation.translation import DIRECTIONS, languages_of, retrieve, tatoeba
+from xsent.evaluation.translation import finds_gold, languages_of
 from xsent.files.atomic import atomic_file, read_json, to_json
 from xsent.similarity import Floats, unit_rows
 from xsent_train.checkpoint import (
@@ -27,6 +27,7 @@ from xsent_train.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
+from xsent_train.comparison import Comparison, Points, tatoeba_points
 from xsent_train.data.corpus import Corpus, Pair, write_pairs
 from xsent_train.data.preparation import NewLanguage, read_new_language
 from xsent_train.data.sampling import evenly
@@ -48,9 +49,6 @@ EPOCHS, MOST_SEEN = 10, 2_000_000
 SMALL = 0.02  # standard deviation of a row without a starting point, as in a new encoder
 FEWEST = 8  # minimum sentences per number of the teachers' vectors, to fit the regression on
 MOST = 20_000  # maximum sentences; more hardly help
-MOST_LOST = 0.3  # points of P@1 that an old language may lose
-
-Scores = dict[str, float]  # P@1 in per cent, by test
 
 
 @dataclass(frozen=True)
@@ -299,66 +297,39 @@ def _finish(
 
 
 @dataclass(frozen=True)
-class LanguageComparison:
-    """Every language before and after, the new one last."""
+class LanguageComparison(Comparison):
+    """Every language before and after a new one.
+
+    The tests: `held_out` (a translation finds its English among that of all languages); `tatoeba`; and for the new
+    language, `teacher` (a sentence without translation finds its target among the others').
+    """
 
     language: str  # the new one
     pairs: Mapping[str, int]  # held-out pairs by language
-    # By language: `held_out` (a translation finds its English among that of all languages); `xx_en` and `en_xx` on
-    # Tatoeba; for the new language, `teacher` (a sentence without translation finds its target among the others').
-    before: Mapping[str, Scores]
-    after: Mapping[str, Scores]
     sentences: int  # held-out sentences of the old languages, including English
     same_pieces: int  # how many of them have the same pieces as before
 
-    @property
-    def changes(self) -> dict[str, Scores]:
-        """Points gained by language; negative for losses."""
-        return {
-            language: {name: self.after[language][name] - score for name, score in scores.items()}
-            for language, scores in self.before.items()
-        }
-
-    def rows(self) -> list[dict[str, object]]:
-        """One row per language."""
-        rows = []
-        for language, changes in self.changes.items():
-            row: dict[str, object] = {"language": language, "pairs": self.pairs[language]}
-            before, after = self.before[language], self.after[language]
-            for name, change in changes.items():
-                row |= {f"{name} before": before[name], f"{name} after": after[name], f"{name} change": change}
-            rows.append(row)
-        return rows
-
     def notes(self) -> list[str]:
         """The facts that are not in the rows, one per line."""
-        notes = [
+        pairs = ", ".join(f"{language} {count:,}" for language, count in self.pairs.items())
+        notes = [f"held-out pairs: {pairs}"] if pairs else []
+        notes.append(
             f"held-out sentences of the old languages: {self.sentences:,}; with the same pieces as before: "
             f"{self.same_pieces:,} ({100 * self.same_pieces / max(self.sentences, 1):.2f}%), and so the same vectors"
-        ]
-        if self.before.keys() <= {self.language}:
+        )
+        measured = {language for _, language, _ in self.before}
+        if measured <= {self.language}:
             notes.append("no old language was measured; add pairs in them to PAIRS, or name test files with --tatoeba")
-        if self.language not in self.before:
+        if self.language not in measured:
             notes.append(
                 f"{self.language} was not measured: PAIRS has too few lines in it; name test files with --tatoeba"
             )
         return notes
 
-    def as_json(self) -> dict[str, object]:
-        """The whole comparison."""
-        counts = {name: getattr(self, name) for name in ("sentences", "same_pieces")}
-        return {"language": self.language, "rows": self.rows(), **counts}
-
     def failures(self) -> list[str]:
-        """Messages for old languages that lost too much or a new one that gained nothing."""
-        failures = []
-        for language, changes in self.changes.items():
-            worst, best = min(changes.values()), max(changes.values())
-            if language == self.language and best <= 0:
-                failures.append(f"{language} gained nothing")
-            elif language != self.language and worst < -MOST_LOST:
-                failures.append(f"{language} lost {-worst:.1f} points")
-        return failures
+        """What got worse, and a new language that gained nothing."""
+        gains = [change for (_, language, _), change in self.changes.items() if language == self.language]
+        return self.losses() + ([f"{self.language} gained nothing"] if gains and max(gains) <= 0 else [])
 
 
 def compare_languages(
@@ -373,27 +344,22 @@ def compare_languages(
     new = after.languages[-1]
     pairs = list(Corpus([after.validation] if after.validation.exists() else []))
     counts = Counter(pair.language for pair in pairs)
-    old, now = (_score(checkpoint, after, untranslated, tests) for checkpoint in (before, after))
-    found = {name: old[name] for name in after.languages if name in old}
+    old, now = (_measure(checkpoint, after, untranslated, tests) for checkpoint in (before, after))
     sentences = list(dict.fromkeys(pair.english for pair in pairs))
     sentences += dict.fromkeys(pair.translation for pair in pairs if pair.language != new)
     cuts = [checkpoint.load_tokenizer().encode(sentences) for checkpoint in (before, after)]
     same = sum(one == other for one, other in zip(*cuts, strict=True))
-    return LanguageComparison(new, counts, found, now, len(sentences), same)
+    return LanguageComparison(after.path, old, now, new, counts, len(sentences), same)
 
 
-def _score(
-    checkpoint: Checkpoint, after: Checkpoint, untranslated: Untranslated, tests: Path | None
-) -> dict[str, Scores]:
-    held_out = Validation(after.validation, checkpoint.tokenizer) if after.validation.exists() else None
-    p1 = held_out.measure(checkpoint.load_encoder())["p1"] if held_out else {}
-    scores = {language: {"held_out": score} for language, score in p1.items()}
-    encoder = CheckpointEncoder(checkpoint)
+def _measure(checkpoint: Checkpoint, after: Checkpoint, untranslated: Untranslated, tests: Path | None) -> Points:
+    found: Points = {}
+    encoder, layers = CheckpointEncoder(checkpoint), checkpoint.config.num_layers
+    if after.validation.exists():
+        p1 = Validation(after.validation, checkpoint.tokenizer).measure(checkpoint.load_encoder())["p1"]
+        found |= {("held_out", language, layers): points for language, points in p1.items()}
     if sentences := untranslated.sentences:
-        found = retrieve("teacher", encoder.encode(sentences), [untranslated], range(len(sentences)))
-        scores.setdefault(after.languages[-1], {})["teacher"] = found["teacher"]
-    if tests is not None:
-        languages = languages_of(CheckpointEncoder(after), tests)
-        for language, score in tatoeba(encoder, tests, languages).scores.items():
-            scores.setdefault(language, {}).update((way, score[way]) for way in DIRECTIONS)
-    return scores
+        hits = finds_gold(encoder.encode(sentences), untranslated.targets, range(len(sentences)))
+        found["teacher", after.languages[-1], layers] = 100 * float(hits.mean())
+    languages = languages_of(CheckpointEncoder(after), tests) if tests is not None else None
+    return found | tatoeba_points(encoder, layers, tests, languages)

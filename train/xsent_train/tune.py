@@ -8,7 +8,6 @@ import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -17,9 +16,10 @@ from typing import NamedTuple
 from xsent.backends.threads import available_cpus
 from xsent.errors import DataError
 from xsent.evaluation.judgements import spearman
-from xsent.evaluation.translation import DIRECTIONS, finds_gold, tatoeba
+from xsent.evaluation.translation import finds_gold
 from xsent.similarity import Floats
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint, trained_depths, trained_dims
+from xsent_train.comparison import Comparison, Points, tatoeba_points
 from xsent_train.data.corpus import (
     ENGLISH,
     LAYOUTS,
@@ -60,9 +60,6 @@ MEASURED, HELD_OUT_SHARE = 250, 0.125  # lines per language to hold out, and the
 EPOCHS, ENOUGH, MOST_SEEN = 10, 15_000, 100_000  # lines are repeated up to EPOCHS times while fewer than ENOUGH
 LEAST_MEMORY, SMALL_MEMORY = 9e8, 2e9  # bytes; below SMALL_MEMORY, not all weights are trained
 START_SHARE = 0.5  # of the start in the mean, which wins back what other languages lost
-MOST_LOST = 0.3  # points that do not count as a loss
-
-Row = tuple[str, str, int]  # text, language, layers
 
 
 class Test(NamedTuple):
@@ -75,29 +72,6 @@ class Test(NamedTuple):
     scores: list[float]  # of scored pairs, otherwise empty
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """The result: the checkpoint, and what was measured before and after, by text, language and layers."""
-
-    checkpoint: Path
-    before: Mapping[Row, float]
-    after: Mapping[Row, float]
-
-    def rows(self) -> list[dict[str, object]]:
-        """The scores as a table."""
-        return [
-            dict(zip(("text", "language", "layers"), row, strict=True))
-            | {"before": score, "after": self.after[row], "change": f"{self.after[row] - score:+.1f}"}
-            for row, score in self.before.items()
-        ]
-
-    def losses(self) -> list[str]:
-        """What got worse."""
-        changes = {row: self.after[row] - score for row, score in self.before.items()}
-        worse = [(*row, change) for row, change in changes.items() if change < -MOST_LOST]
-        return [f"{text} {language} at {layers} layers {change:.1f}" for text, language, layers, change in worse]
-
-
 def tune(
     model: str | Path,
     text: str | Path,
@@ -108,7 +82,7 @@ def tune(
     lines_seen: int | None = None,
     memory: str | None = None,
     threads: int | None = None,
-) -> Tuned:
+) -> Comparison:
     """Tune a model on a file of text, or resume that, and measure it before and after.
 
     Args:
@@ -146,7 +120,7 @@ def tune(
     before = _scores(trainer.started_from, held_out, tests)
     after = load_checkpoint(trainer.train())
     del trainer  # which takes memory
-    return Tuned(after.path, before, _scores(after, held_out, tests))
+    return Comparison(after.path, before, _scores(after, held_out, tests))
 
 
 def size_in_bytes(size: str) -> float:
@@ -250,9 +224,9 @@ def _tests(start: Checkpoint, validation: Path, kind: str, other: Path) -> Itera
         yield Test(name, language, list(sides.values()), targets, [])
 
 
-def _scores(checkpoint: Checkpoint, tests: Sequence[Test], folder: Path | None) -> dict[Row, float]:
+def _scores(checkpoint: Checkpoint, tests: Sequence[Test], folder: Path | None) -> Points:
     """P@1 in %, or Spearman's correlation times 100 for scored pairs; with fewer layers only the mean of own text."""
-    found: dict[Row, float] = {}
+    found: Points = {}
     full = checkpoint.config.num_layers
     for depth in sorted(trained_depths(checkpoint), reverse=True):
         encoder = CheckpointEncoder(checkpoint, depth=depth)
@@ -262,9 +236,7 @@ def _scores(checkpoint: Checkpoint, tests: Sequence[Test], folder: Path | None) 
             continue
         found |= {(OWN, language, full): score for language, score in own.items()}
         found |= {(KEPT, t.language, full): _score(t, encoder) for t in tests if t.text == KEPT}
-        if folder is not None:
-            measured = tatoeba(encoder, folder).scores
-            found |= {("tatoeba", name, full): fmean(row[way] for way in DIRECTIONS) for name, row in measured.items()}
+        found |= tatoeba_points(encoder, full, folder)
     return_freed_memory()
     return found
 
