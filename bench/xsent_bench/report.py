@@ -5,7 +5,7 @@ The tables of pages are also filled from the results of a report, so no figure i
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
@@ -242,12 +242,6 @@ def all_depths(results: Results) -> list[Axis]:
     return sorted({m.axes["layers"] for m in results.of("process") if m.has(system=OURS)}, key=order, reverse=True)
 
 
-def measured_ones(names: Mapping[str, str], measured: Iterable[Measurement]) -> dict[str, str]:
-    """The figures that were measured; an older report lacks newer ones."""
-    known = {figure for one in measured for figure in one.figures}
-    return {figure: name for figure, name in names.items() if figure in known}
-
-
 def systems(results: Results) -> str:
     """The built-in model at three depths beside the fastest way to run each other cross-lingual model."""
     columns = {
@@ -259,7 +253,6 @@ def systems(results: Results) -> str:
         "bytes": "MB",
     }
     compared = results.compared()
-    columns = measured_ones(columns, compared)
     depths = {*all_depths(results)[:1], 2, 0}
     chosen = {f"**{system_name(m.axes)}**": m for m in compared if m.axes["layers"] in depths}
     others = [m for m in compared if m.axes["system"] != OURS and "xx_en" in m.figures]
@@ -285,7 +278,6 @@ def languages(results: Results) -> str:
         "lost": f"lost to unknown, % (English: {shown(english, 'lost')})",
         "off_topic": f"off-topic found, % (English: {shown(english, 'off_topic')})",
     }
-    names = measured_ones(names, found.values())
     rows = [[name, *(shown(m, figure) for m in found.values())] for figure, name in names.items()]
     return markdown_table(["measure", *map(str, found)], rows)
 
@@ -301,7 +293,6 @@ def layers(results: Results) -> str:
         "similarity": "similarity × 100",
         "questions": "questions",
     }
-    quality = measured_ones(quality, scored.values())
     headings = ["layers", *quality.values()]
     headings += ["time, ms", "sentences/s", "first vector, ms", "memory, MiB", "bundle, MB"]
     rows = []
