@@ -87,20 +87,15 @@ def add(
     pieces: Annotated[
         int, typer.Option(min=300, help="Maximum size of the vocabulary trained on the new language.")
     ] = 8000,
-    pairs_seen: Annotated[
+    lines_seen: Annotated[
         int | None,
-        typer.Option(min=1, help="Pairs to train on, counting repetitions. Default: 10 times all, up to 2 million."),
+        typer.Option(min=1, help="Lines to train on, counting repetitions. Default: 10 times all, up to 2 million."),
     ] = None,
     teacher: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Model that knows the language, for sentences without translation. For several: NAME=PATH, repeated."
-        ),
+        list[Path] | None,
+        typer.Option(help="Model that knows the language, for sentences without translation; repeatable."),
     ] = None,
     tatoeba: Annotated[Path | None, typer.Option(help="Folder with Tatoeba's en-XX.tsv to measure on.")] = None,
-    attribution: Annotated[
-        list[str] | None, typer.Option(help="A source of the pairs, for the model card; repeatable.")
-    ] = None,
     licence: Annotated[str | None, typer.Option(help="Licence of the new weights. Default: the model's.")] = None,
     threads: Threads = None,
     as_json: JsonOption = False,
@@ -121,9 +116,7 @@ def add(
         from xsent_train.language import Addition, add_language, compare_languages
     if tatoeba is not None and not (tatoeba / f"en-{language}.tsv").is_file():
         raise DataError(f"{tatoeba}: no en-{language}.tsv in this folder; expected lines of English, translation")
-    sources = tuple(attribution or ())
-    teachers = tuple(_named_paths(teacher or []).values())
-    addition = Addition(model_path(model), pairs, language, out, pieces, pairs_seen, licence, sources, teachers)
+    addition = Addition(model_path(model), pairs, language, out, pieces, lines_seen, licence, tuple(teacher or ()))
     before, after, untranslated = add_language(addition, threads=threads or available_cpus())
     comparison = compare_languages(before, after, untranslated, tatoeba)
     if as_json:
@@ -131,8 +124,6 @@ def add(
         print_json({"checkpoint": str(after.path), "rows": comparison.rows(), **facts})
     else:
         typer.echo("\n".join([format_table(comparison.rows()), *comparison.notes()]))
-        if not sources:
-            typer.echo("no --attribution: the model card will not name the sources of these pairs", err=True)
         typer.echo(f"next: xsent-export {after.path} MY-BUNDLE", err=True)
     if failures := comparison.failures():
         raise DataError(

@@ -60,9 +60,8 @@ class Addition:
     language: str  # code of the new language
     out: Path  # folder of the run
     pieces: int = 8000  # pieces of the new language's own vocabulary
-    pairs_seen: int | None = None  # pairs to train on, counting repetitions; None: by how many there are
+    lines_seen: int | None = None  # lines to train on, counting repetitions; None: by how many there are
     licence: str | None = None  # licence of the new weights; None: the model's
-    attribution: tuple[str, ...] = ()  # sources of the pairs, for the model card
     teachers: tuple[Path, ...] = ()  # models that know the language, for sentences without translation
 
 
@@ -239,7 +238,7 @@ def _train(
     """Train the new rows of the table; returns the checkpoint."""
     shape = {name: getattr(grown.config, name) for name in ("dim", *LAYER_SHAPE)}
     batch = min(1024, max(32, count // 64))
-    steps = max((addition.pairs_seen or min(EPOCHS * count, MOST_SEEN)) // batch, 1)
+    steps = max((addition.lines_seen or min(EPOCHS * count, MOST_SEEN)) // batch, 1)
     stage = StageConfig(
         name="table",
         num_layers=grown.config.num_layers,
@@ -283,7 +282,7 @@ def _finish(
         "name": f"{before.name}-{addition.language}",
         "languages": grown.languages,
         "licence": addition.licence or before.licence,
-        "attribution": list(dict.fromkeys([*before.about.get("attribution", []), *addition.attribution])),
+        "attribution": trained.about["attribution"],
         "space": before.about.get("space"),
         "precision": before.about.get("precision"),
         "model": asdict(grown.config),
