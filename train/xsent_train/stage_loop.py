@@ -118,17 +118,17 @@ class StageLoop:
                     self._look(done)
                 self.on_step()
                 progress.advance()
-                if done % self.stage.validate_every == 0 and done < steps:
+                if done == steps:
+                    continue
+                if done % self.stage.validate_every == 0:
                     self._validate(done, (time.monotonic() - began) / (done - steps_before))
                 stop, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * self.save_minutes)
-                if stop and done < steps:
+                if stop or late:
                     self._look(done)
-                    path = self.save(done, self._scores)
+                    path, saved = self.save(done, self._scores), time.monotonic()
+                if stop:
                     logger.info("saved %s; the same command resumes from there", path)
                     raise KeyboardInterrupt
-                if late and done < steps:
-                    self.save(done, self._scores)
-                    saved = time.monotonic()
             self._validate(steps, (time.monotonic() - began) / max(steps - steps_before, 1))
             on_first_rank(self.fabric, self._warn_if_worse)
             path = self.save(steps, self._scores)

@@ -103,9 +103,9 @@ def tune(
     if small := memory is not None and size_in_bytes(memory) < SMALL_MEMORY:
         return_large_tensors()
     start = open_checkpoint(model)
-    own, kept = (recognise_text(path, start.languages) if path else None for path in (text, keep))
-    assert own is not None
-    if keep and kept and kept.kind != PAIRS:
+    own = recognise_text(text, start.languages)
+    kept = recognise_text(keep, start.languages) if keep else OwnText(PAIRS, Counter(), [])
+    if kept.kind != PAIRS:
         raise DataError(f"{keep}: {kept.kind}; general text to keep must be {PAIRS}: {LAYOUTS[PAIRS]}")
     recipe = _recipe(start, own, kept, lines_seen, small)
     del start  # which takes memory
@@ -132,7 +132,7 @@ def size_in_bytes(size: str) -> float:
     return found
 
 
-def _recipe(start: Checkpoint, own: OwnText, kept: OwnText | None, lines_seen: int | None, small: bool) -> Recipe:
+def _recipe(start: Checkpoint, own: OwnText, kept: OwnText, lines_seen: int | None, small: bool) -> Recipe:
     """The recipe for a text: the shape of its start, and one stage at small rates."""
     lines, is_other = own.languages.total(), own.kind in READERS
     batch = 16 if is_other or small else 48
@@ -141,7 +141,7 @@ def _recipe(start: Checkpoint, own: OwnText, kept: OwnText | None, lines_seen: i
     # Words of a trade are learnt by the table; other text is learnt by the layers, as in across.toml.
     learns_words = not start.config.num_layers or (own.kind == PAIRS and not small)
     table_rate, layer_rate = (1e-3, 1e-5) if learns_words else (0.0, 6e-5)
-    objectives = {"distil": 10, **OBJECTIVES[own.kind], **(OBJECTIVES[PAIRS] if kept else {})}
+    objectives = {"distil": 10, **OBJECTIVES[own.kind], **(OBJECTIVES[PAIRS] if kept.languages else {})}
     stage = StageConfig(
         name=STAGE,
         num_layers=start.config.num_layers,
@@ -162,15 +162,14 @@ def _recipe(start: Checkpoint, own: OwnText, kept: OwnText | None, lines_seen: i
     mean = stage.model_copy(
         update={"name": MEAN, "steps": 0, "starts_from": {START: START_SHARE, STAGE: 1 - START_SHARE}}
     )
-    languages = own.languages | (kept.languages if kept else Counter())
-    known = kept.languages.total() if kept else 0
+    languages, known = own.languages | kept.languages, kept.languages.total()
     corpus = CorpusConfig(
         files=(TEXT,),
         validation_share=min(HELD_OUT_SHARE, max(MEASURED / min(languages.values()), 0.005)),
         temperature=1.0,
         weights={KEPT: KEPT_SHARE / (1 - KEPT_SHARE) * lines / known} if known else {},
     )
-    sources = [*start.about.get("attribution", []), *own.sources, *(kept.sources if kept else ())]
+    sources = [*start.about.get("attribution", []), *own.sources, *kept.sources]
     return Recipe(
         name=f"{start.name}-{STAGE}",
         languages=tuple(sorted(set(languages) - ({ENGLISH} if own.kind == PAIRS else set())) or (ENGLISH,)),
