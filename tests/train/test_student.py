@@ -13,8 +13,6 @@ from tiny_bert import STEPS, STUDENT, write_tiny_bert
 from toy import toy_pairs
 from trainings import open_trainer, train, train_command
 
-from xsent_export.options import ExportOptions
-from xsent_export.teacher import export_teacher
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.teacher.bert import read_teacher
 from xsent_train.teacher.open import open_teacher
@@ -85,19 +83,6 @@ def test_english_alone_is_drawn_with_a_teacher_alone(student: Path, bert: Path, 
         batches = trainer.data.draw(number, stage)
         assert bool(alone[batches.drawn()].any()) is (stage.name != "everything")
         assert all(len(batch.group) == stage.batch_size for batch in batches.since(0))
-
-
-def test_the_8_bit_form_teaches_in_the_teachers_place(student: Path, bert: Path, tmp_path: Path) -> None:
-    fast = tmp_path / "fast"
-    export_teacher(bert, fast, ExportOptions("teacher", "float32"))
-    short = student.with_name("short.toml")
-    short.write_text(student.read_text().replace(f"steps = {STEPS}", "steps = 2"))
-    code, _, err = train_command(short, tmp_path / "run", "--teacher", bert, "--fast-teacher", fast)
-    assert code == 0, err
-    other = write_tiny_bert(tmp_path / "other", hidden_act="silu")
-    for wrong in (fast, bert):
-        outcome = train_command(short, tmp_path / "no", "--teacher", other, "--fast-teacher", wrong)
-        assert_refused(outcome, f"Error: {wrong}: is not the 8-bit form of {other}; create that with xsent-export")
 
 
 WEIGHTS, POOLING = "model.safetensors", "1_Pooling/config.json"

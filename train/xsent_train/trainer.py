@@ -75,21 +75,20 @@ class Trainer:
         devices: int = 1,
         prepared: Path | None = None,
         teacher: Path | Mapping[str, Path] | Teachers | None = None,
-        fast_teacher: Path | None = None,
         start: Path | None = None,
     ) -> None:
         """Prepare the devices, and the data from the recipe's files in a folder, for a training in the folder `run`.
 
-        The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Several
-        teachers are given by their names in the recipe; they may also be open already. The training starts from the
-        vocabulary and the weights of `start`, a checkpoint or a bundle. Raises DataError if any of these is unusable.
+        The recipe may distil from the teacher and take over its layers. Several teachers are given by their names in
+        the recipe; they may also be open already. The training starts from the vocabulary and the weights of `start`, a
+        checkpoint or a bundle. Raises DataError if any of these is unusable.
         """
         self.run_folder = run
         limit_kernel_caches()  # first, because a teacher may compile some
         paths = {ONLY: teacher} if isinstance(teacher, Path) else teacher or {}
         start = model_path(start) if start else None
         paths = paths if isinstance(paths, Teachers) else {name: model_path(path) for name, path in paths.items()}
-        self.teachers = paths if isinstance(paths, Teachers) else open_teachers(recipe, paths, fast_teacher)
+        self.teachers = paths if isinstance(paths, Teachers) else open_teachers(recipe, paths)
         self.recipe = recipe = self.teachers.bert.shaped_recipe(recipe) if self.teachers.bert is not None else recipe
         torch.set_num_threads(threads)
         if any(stage.table_learning_rate for stage in recipe.stages):  # whose gradient is large

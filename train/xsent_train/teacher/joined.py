@@ -27,7 +27,7 @@ from xsent_train.fitting import solve_ridge
 from xsent_train.recipe import Recipe, StageConfig, TeacherConfig
 from xsent_train.teacher.bert import TeacherBert, TeacherInput, read_teacher
 from xsent_train.teacher.cache import CACHE_REMEDY, SENTENCES, TeacherVectors
-from xsent_train.teacher.open import TargetSource, Teacher, files_identity, open_teacher, short_hash
+from xsent_train.teacher.open import TargetSource, Teacher, open_teacher, short_hash
 
 ONLY = ""  # name of a single teacher
 FEWEST = 2  # minimum pairs per axis to fit the axes on
@@ -202,14 +202,14 @@ class Teachers:
         }
 
 
-def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) -> Teachers:
-    """Open the teachers that a recipe needs, by their names in it; a single one may have an 8-bit form."""
+def open_teachers(recipe: Recipe, paths: Mapping[str, Path]) -> Teachers:
+    """Open the teachers that a recipe needs, by their names in it."""
     path = paths.get(ONLY)
     if recipe.teachers:
-        if recipe.teacher_layers or fast is not None or path is not None:
+        if recipe.teacher_layers or path is not None:
             raise DataError(
-                "a recipe with several teachers takes each as --teacher NAME=PATH, in 8 bits or not; remove "
-                "teacher_layers, --fast-teacher and a --teacher without NAME"
+                "a recipe with several teachers takes each as --teacher NAME=PATH; remove teacher_layers and a "
+                "--teacher without NAME"
             )
         return Teachers(source=open_joined(recipe.teachers, paths, recipe.dim))
     if named := [name for name in paths if name != ONLY]:
@@ -217,17 +217,11 @@ def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) 
     if path is None:
         if recipe.teacher_layers:
             raise DataError("teacher_layers takes over layers of a teacher; name its folder with --teacher")
-        if fast is not None:
-            raise DataError(f"{fast}: an 8-bit form needs its teacher; name it with --teacher")
         return Teachers()
     bert = read_teacher(path) if recipe.teacher_layers else None
     if bert is not None and not any(stage.objectives.distils_vectors for stage in recipe.stages):
         return Teachers(bert=bert)
-    vectors = open_teacher(fast or path)
-    if fast is not None and vectors.original != (bert.identity if bert is not None else files_identity(path)):
-        command = f"xsent-export {path} NEW --format teacher"
-        raise DataError(f"{fast}: is not the 8-bit form of {path}; create that with {command}")
-    return Teachers(vectors, bert)
+    return Teachers(open_teacher(path), bert)
 
 
 def open_joined(settings: Mapping[str, TeacherConfig], paths: Mapping[str, Path], dim: int) -> JoinedTeacher:

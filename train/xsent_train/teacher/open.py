@@ -56,8 +56,6 @@ class Teacher:
     """An encoder as a teacher; its identity, 16 hex digits, changes when the model does."""
 
     def __init__(self, path: Path, encoder: SupportsEncode, identity: str) -> None:
-        # The identity of the teacher that this is the 8-bit form of; None for other encoders.
-        self.original: str | None = getattr(encoder, "original", None)
         self.languages = tuple(getattr(encoder, "languages", ()))  # that it knows; empty if it does not list them
         self.path = path
         self.identity = identity
@@ -127,7 +125,6 @@ class Int8Teacher:
         self.path = path
         self.dim = about["dim"]
         self.fingerprint = about["fingerprint"]
-        self.original = about["teacher"]  # identity of the teacher that it was exported from
         self._longest = about["max_length"]
         # Without special tokens, because the graph adds the first and the last one.
         self._tokenizer = read_tokenizer(path / TOKENIZER)
