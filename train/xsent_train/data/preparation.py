@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -166,15 +166,14 @@ def prepare(
         survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
         shares = survey.shares(recipe.corpus)
         write_pairs(validation, survey.validation(recipe.languages, shares))
-
-        def pieces() -> bytes:
-            if vocabulary is not None:
-                return vocabulary.read_bytes()
+        if vocabulary is not None:
+            pieces = vocabulary.read_bytes()
+        else:
             logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
             text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
-            return train_vocabulary(text, size=recipe.vocabulary.size, threads=threads)
-
-        write_unless_made(tokenizer, pieces, key)
+            pieces = train_vocabulary(text, size=recipe.vocabulary.size, threads=threads)
+        with atomic_file(tokenizer) as file:
+            file.write(pieces)
         logger.info("tokenising %d pairs", survey.counts.total())
         return pairs
 
@@ -182,18 +181,6 @@ def prepare(
         folder / "store", key, split, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads
     )
     return Prepared(pairs, tokenizer, validation, store)
-
-
-def write_unless_made(tokenizer: Path, make: Callable[[], bytes], key: str) -> None:
-    """Write a SentencePiece model, and beside it the key that it was made for, unless it is there."""
-    made_for = tokenizer.with_suffix(".key")
-    if tokenizer.exists() and made_for.exists() and made_for.read_text() == key:
-        return
-    made_for.unlink(missing_ok=True)
-    with atomic_file(tokenizer) as file:
-        file.write(make())
-    with atomic_file(made_for) as file:
-        file.write(key.encode())
 
 
 def refuse_other_data(run: Path, key: str) -> None:
