@@ -245,7 +245,8 @@ def test_teachers_that_are_missing_or_other_are_named(
     for teachers, message in (
         ([one], "the recipe's teachers need paths: add --teacher two=PATH"),
         ([one, two, f"x={bert}"], "the recipe has no such teacher"),
-        ([bert], "takes each as --teacher NAME=PATH"),
+        ([bert], "the recipe's teachers need paths: add --teacher one=PATH"),
+        ([one, two, bert], "--teacher PATH: the recipe has no such teacher; its teachers are one, two"),
         ([one, one], "was already given"),
         ([one, f"two={tmp_path / 'none'}"], "none: no such folder"),
         ([one, f"two={other}"], "teacher: '"),

@@ -223,7 +223,8 @@ class Recipe(Basics):
             text = f"objective {objective} of stage {''.join(needs[:1])!r} needs a table [{table}] that names files"
             require(not needs or getattr(self, table) is not None, text)
         matched = any(stage.objectives.embedding_match for stage in self.stages)
-        require(not (self.teachers and matched), "embedding_match needs one teacher, not several")
+        require(self.teacher_layers or not matched, "embedding_match fits the table to a teacher's; set teacher_layers")
+        require(not (self.teachers and self.teacher_layers), "teacher_layers needs one teacher, not several")
         if not self.teacher_layers:
             self.require_prefixes()
         return self

@@ -34,8 +34,6 @@ def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started:
             raise DataError(f"{name}: swapped = {stage.swapped} works on one device only, not on {ranks}")
         if wanted.distils and teacher_dim is None:
             raise DataError(f"{name} distils but has no teacher; name its folder with --teacher")
-        if wanted.embedding_match and not recipe.teacher_layers:
-            raise DataError(f"{name}: embedding_match fits the table to a teacher's layers; set teacher_layers")
         if wanted.copies and teacher_dim is not None and teacher_dim != recipe.dim:
             require_projection(stage, teacher_dim, recipe.dim)
 

@@ -204,20 +204,15 @@ class Teachers:
 
 def open_teachers(recipe: Recipe, paths: Mapping[str, Path]) -> Teachers:
     """Open the teachers that a recipe needs, by their names in it."""
-    path = paths.get(ONLY)
     if recipe.teachers:
-        if recipe.teacher_layers or path is not None:
-            raise DataError(
-                "a recipe with several teachers takes each as --teacher NAME=PATH; remove teacher_layers and a "
-                "--teacher without NAME"
-            )
         return Teachers(source=open_joined(recipe.teachers, paths, recipe.dim))
     if named := [name for name in paths if name != ONLY]:
         raise DataError(f"--teacher {named[0]}=PATH: the recipe has no table [teachers.{named[0]}]; give only PATH")
-    if path is None:
+    if not paths:
         if recipe.teacher_layers:
             raise DataError("teacher_layers takes over layers of a teacher; name its folder with --teacher")
         return Teachers()
+    path = paths[ONLY]
     bert = read_teacher(path) if recipe.teacher_layers else None
     if bert is not None and not any(stage.objectives.distils_vectors for stage in recipe.stages):
         return Teachers(bert=bert)
@@ -230,5 +225,6 @@ def open_joined(settings: Mapping[str, TeacherConfig], paths: Mapping[str, Path]
         raise DataError(f"the recipe's teachers need paths: add --teacher {missing[0]}=PATH")
     if unknown := [name for name in paths if name not in settings]:
         known = ", ".join(settings)
-        raise DataError(f"--teacher {unknown[0]}=...: the recipe has no such teacher; its teachers are {known}")
+        text = f"{unknown[0]}=..." if unknown[0] else "PATH"
+        raise DataError(f"--teacher {text}: the recipe has no such teacher; its teachers are {known}")
     return JoinedTeacher([Member(name, open_teacher(paths[name]), own) for name, own in settings.items()], dim)
