@@ -200,7 +200,7 @@ def test_plain_sentences_are_learnt_from_teachers(taught: Added, tmp_path: Path)
 def test_what_the_model_would_say_is_found_by_regression(plain: Addition) -> None:
     encoder, teachers = open_teacher(plain.model), [open_toy(path) for path in plain.teachers]
     known = [say(language, names) for names in list(combinations(NAMES, 4))[:400] for language in ("en", "fr")]
-    told = OwnTeacher(encoder, teachers, lambda: known)
+    told = OwnTeacher(encoder, teachers, known)
     unseen = list(combinations(NAMES, 4))[400:]
     pairs = [Pair("", "el", say("en", names), say("el", names)) for names in unseen]
     assert np.array_equal(told.targets(pairs), encoder.targets(pairs))

@@ -2,9 +2,9 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
@@ -71,7 +71,7 @@ class OwnTeacher:
     For a sentence without translation, it estimates them from other teachers.
     """
 
-    def __init__(self, encoder: Teacher, teachers: Sequence[Teacher], known: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, encoder: Teacher, teachers: Sequence[Teacher], known: Sequence[str]) -> None:
         """Fits the map from the teachers to the encoder on `known`, sentences in languages that all of them know."""
         self.dim = encoder.dim
         self._encoder = encoder
@@ -96,8 +96,7 @@ class OwnTeacher:
 
     @cached_property
     def _matrix(self) -> Tensor:
-        known = self._known()
-        known = [known[number] for number in evenly(len(known), MOST)]
+        known = [self._known[number] for number in evenly(len(self._known), MOST)]
         return ridge(self._joined(known), torch.from_numpy(self._encoder.encode(known)))
 
     def _joined(self, sentences: list[str]) -> Tensor:
@@ -126,13 +125,12 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     if not addition.pairs.is_file():
         raise DataError(f"{addition.pairs}: no such file; expected lines of source, language, English, translation")
     teachers = [open_teacher(path) for path in addition.teachers]
-    read = cache(partial(_read, addition, known, teachers))  # read once, and only if needed
-    origin = {"model": model, "teachers": " ".join(teacher.identity for teacher in teachers)}
-    count = _claim(addition, origin, read)
+    new = _read(addition, known, teachers)
+    _claim(addition, {"model": model, "teachers": " ".join(teacher.identity for teacher in teachers)})
     before = open_checkpoint(addition.model)
-    grown = _grow(addition, before, read, threads)
-    teacher = OwnTeacher(open_teacher(addition.model), teachers, lambda: _readable(read(), teachers))
-    trained = _train(addition, teacher, grown, count, len(before.weights[TABLE]), threads)
+    grown = _grow(addition, before, new, threads)
+    teacher = OwnTeacher(open_teacher(addition.model), teachers, _readable(new, teachers))
+    trained = _train(addition, teacher, grown, new.found, len(before.weights[TABLE]), threads)
     files = [path for path in (addition.out / OLD_PAIRS, trained.validation) if path.stat().st_size]
     held_out = list(Corpus(files))
     after = _finish(addition, before, grown, trained, [pair for pair in held_out if not _is_plain(pair)])
@@ -166,8 +164,8 @@ def _readable(new: NewLanguage, teachers: Sequence[Teacher]) -> list[str]:
     return [sentence.english for sentence in new.kept if all(sentence.language in codes for codes in known)]
 
 
-def _claim(addition: Addition, origin: Mapping[str, str], read: Callable[[], NewLanguage]) -> int:
-    """Create the run's folder, or check that it is this run's. Returns the number of lines in the new language."""
+def _claim(addition: Addition, origin: Mapping[str, str]) -> None:
+    """Create the run's folder, or check that it is this run's."""
     claim = addition.out / CLAIM
     language, pieces = addition.language, str(addition.pieces)
     about = {**origin, "pairs": file_digest(addition.pairs)[:16], "language": language, "pieces": pieces}
@@ -175,21 +173,18 @@ def _claim(addition: Addition, origin: Mapping[str, str], read: Callable[[], New
         saved = read_json(claim, "name another --out")
         if changed := [name for name, value in about.items() if saved.get(name, "") != value]:
             raise DataError(f"{addition.out}: was started with other {' and '.join(changed)}; name another --out")
-        return int(saved["count"])
+        return
     if addition.out.exists() and (not addition.out.is_dir() or any(addition.out.iterdir())):
         raise DataError(f"{addition.out}: is not empty and not a run; name a new folder with --out")
-    count = read().found
     addition.out.mkdir(parents=True, exist_ok=True)
     with atomic_file(claim) as file:
-        file.write(to_json({**about, "count": count}))
-    return count
+        file.write(to_json(about))
 
 
-def _grow(addition: Addition, before: Checkpoint, read: Callable[[], NewLanguage], threads: int) -> Checkpoint:
+def _grow(addition: Addition, before: Checkpoint, new: NewLanguage, threads: int) -> Checkpoint:
     """The encoder with rows for the new pieces, not yet trained."""
     folder, tokenizer = addition.out / "grown", addition.out / TOKENIZER
     if not folder.exists():
-        new = read()
         write_pairs(addition.out / OLD_PAIRS, new.held_out)
         text = (pair for pair in Corpus([addition.pairs]) if pair.language == addition.language)
         # Plain sentences on both sides, see `_is_plain`, because the training reads the second.
