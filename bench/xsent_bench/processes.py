@@ -32,7 +32,6 @@ def answers(
     arguments: Sequence[str],  # of Python
     *,
     threads: int = 1,  # of numerical libraries
-    environment: Mapping[str, str] | None = None,
     messages: IO[bytes] | None = None,  # for its standard error, which holds the reason of a failure
 ) -> Iterator[dict[str, Any]]:
     """The figures that a Python process writes with `say`, as lines of JSON; it ends with this process.
@@ -41,10 +40,11 @@ def answers(
     message of a process that fails.
     """
     limits = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
+    limits |= {"HF_HUB_OFFLINE": "1", "RAYON_NUM_THREADS": "1"}  # no files from the network, no threads of a tokenizer
     messages = messages or TemporaryFile()
     child = subprocess.Popen(
         [sys.executable, *arguments],
-        env={**os.environ, **limits, **(environment or {})},
+        env={**os.environ, **limits},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=messages,
