@@ -38,16 +38,6 @@ class Bundles:
     work: Path  # existing folder of the copies; they are reused
     given: Mapping[Depth, Bundle]  # see `open_given`
 
-    @property
-    def depths(self) -> list[Depth]:
-        """All depths of each bundle, the fewest layers first."""
-        return list(self.given)
-
-    @property
-    def deepest(self) -> list[Depth]:
-        """The last depth of each bundle."""
-        return list(dict(self.depths).items())
-
     def open(self, system: str, layers: int, precision: Precision, *, openvino: bool = False) -> Bundle:
         """The bundle to measure; `openvino` asks for OpenVINO's files, which exist only for all layers of a bundle.
 

@@ -45,10 +45,13 @@ class Family:
 
     def depths(self, bundles: Bundles) -> list[Depth]:
         """The depths that are measured."""
-        if not self.deepest:
-            return bundles.depths
+        last = dict(bundles.given.keys())  # by bundle: the fewest layers come first
         own = self.precision if self.backend == "onnx" else None
-        return [depth for depth, one in bundles.given.items() if depth in bundles.deepest or one.precision == own]
+        return [
+            (name, layers)
+            for (name, layers), bundle in bundles.given.items()
+            if not self.deepest or layers == last[name] or bundle.precision == own
+        ]
 
     def measure(
         self, bundles: Mapping[Depth, Bundle], lengths: Sequence[int], seconds: float, fail: Say

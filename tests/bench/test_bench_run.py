@@ -121,7 +121,8 @@ def test_encoders_take_turns_and_one_that_fails_is_left_out(deep_bundle: Path, m
 
 def test_another_precision_is_made_once_and_has_all_depths(deep_bundle: Path, tmp_path: Path) -> None:
     bundles, whole = Bundles(tmp_path, given(deep_bundle)), Bundle.open(deep_bundle)
-    assert bundles.depths == [(OURS, 0), (OURS, 1), (OURS, 2)] and bundles.deepest == [(OURS, 2)]
+    assert Family("int8", "onnx").depths(bundles) == [(OURS, 0), (OURS, 1), (OURS, 2)]
+    assert Family("float32", "onnx", deepest=True).depths(bundles) == [(OURS, 2)]
     assert bundles.open(OURS, 1, "int8") is bundles.given[OURS, 1]
     exact, text = bundles.open(OURS, 1, "float32"), "Anna, Boris and Clara."
     assert (exact.layers, exact.depths, exact.precision, exact.name) == (1, whole.depths, "float32", whole.name)
