@@ -11,7 +11,7 @@ from xsent.bundle import TABLE, TOKENIZER, WEIGHTS
 from xsent.cli.terminal import format_table, markdown_table
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.evaluation import PROTOCOLS, as_stored
+from xsent.evaluation import PROTOCOLS
 from xsent.evaluation.topics import (
     COLUMNS,
     ENGLISH,
@@ -224,20 +224,18 @@ def refuse_empty_tests(folder: Path) -> None:
         raise DataError(f"{folder}: no tests in this folder; expected one of {', '.join([*TESTS, TOPICS])}")
 
 
-def scores(
-    encoder: SupportsEncode, folder: Path | None, languages: Sequence[str], dims: Sequence[int] = ()
-) -> Iterator[Score]:
-    """Score an encoder on every readable test in a folder; a bundle also on Tatoeba with its trained `dims`."""
+def scores(encoder: SupportsEncode, folder: Path | None, languages: Sequence[str]) -> Iterator[Score]:
+    """Score an encoder on every readable test in a folder."""
     tests = [folder / name for name in [*TESTS, TOPICS]] if folder is not None else []
     for test in filter(Path.exists, tests):
         logger.info("scores: %s", test.name)
         try:
-            yield from _measure(encoder, test, languages, dims)
+            yield from _measure(encoder, test, languages)
         except DataError as error:
             logger.warning("no score: %s", error)
 
 
-def _measure(encoder: SupportsEncode, test: Path, languages: Sequence[str], dims: Sequence[int]) -> Iterator[Score]:
+def _measure(encoder: SupportsEncode, test: Path, languages: Sequence[str]) -> Iterator[Score]:
     place = f"{TESTS_FOLDER}/{test.name}"
     if test.name == TOPICS:
         command = f"xsent classify evaluate {place} --columns {','.join(COLUMNS)} --train {ENGLISH}"
@@ -249,11 +247,6 @@ def _measure(encoder: SupportsEncode, test: Path, languages: Sequence[str], dims
     command = f"xsent evaluate {task} {place}"
     measured = PROTOCOLS[task](encoder, test)
     yield Score(command, measured.rows(), measured.note)
-    if task == "tatoeba" and len(dims) > 1 and isinstance(encoder, SentenceEncoder):
-        cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in dims}
-        rows = [{"dimensions": dim, **PROTOCOLS[task](shorter, test).mean} for dim, shorter in cut.items()]
-        note = "The mean of all languages, as in the last row of each table."
-        yield Score(f"{command} --truncate-dim DIMENSIONS", rows, note)
 
 
 def render_card(
@@ -269,7 +262,7 @@ def render_card(
         BUNDLE,
         checkpoint,
         options,
-        scores(encoder, options.tests, checkpoint.languages, manifest["trained"]["prefixes"]),
+        scores(encoder, options.tests, checkpoint.languages),
         **{name: manifest[name] for name in FACTS},
         library="xsent",
         tags=f"{manifest['precision']}, onnx, xsent",

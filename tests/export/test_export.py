@@ -18,7 +18,7 @@ from trainings import export_command
 
 from xsent.cli.terminal import format_table, markdown_table
 from xsent.encoder import SentenceEncoder
-from xsent.evaluation import PROTOCOLS, as_stored
+from xsent.evaluation import PROTOCOLS
 from xsent.verification import verify
 from xsent_export.batch_graph import BatchGraph
 from xsent_export.export import export
@@ -76,9 +76,6 @@ def test_the_card_has_the_scores_of_tests_that_can_be_read(
     )
     assert "Started from the weights of older. Stages:\n\n1. t: " in card
     assert "--columns category,text --train en`" in card and "mean of others" in card
-    cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in (16, 32)}
-    means = [{"dimensions": dim, **PROTOCOLS["tatoeba"](form, tests / "tatoeba").mean} for dim, form in cut.items()]
-    assert "--truncate-dim DIMENSIONS`" in card and format_table(means) in card
     (tests / "sib200" / "en" / "train.tsv").unlink()
     (tests / "xsr" / "en-fr.tsv").write_text("C\n")
     (tests / "passages" / "fr.passages.tsv").write_text("C\n")
