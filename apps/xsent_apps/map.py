@@ -1,4 +1,4 @@
-"""`xsent map`: a picture of texts in which near points have similar meanings, as a page in one file."""
+"""`xsent map`: a picture of texts whose nearby points have similar meanings, as a page in one file."""
 
 import html
 import json
@@ -60,7 +60,7 @@ def map_file(
     threads: ThreadsOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Draw a map of texts: near points have similar meanings, in any of the model's languages.
+    """Draw a map of texts: nearby points have similar meanings, in any of the model's languages.
 
     The page opens in a browser without a network. Point at a text to read it. Repeat --by to switch between several
     colourings.
