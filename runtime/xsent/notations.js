@@ -96,7 +96,7 @@ export default {
     ["date", "monthFirst", "<BEGIN>(<SHORT>)[.]?[ -]<DAY>(?:st|nd|rd|th)?,? ([0-9]{4})<END>"],
     ["time", "japaneseTime", "(午前|午後) ?<JAPANESE_HOUR>時(?!間)<JAPANESE_MINUTE>?"],
     ["time", "japaneseTime", "<BEGIN>(?<![<DIGITS_AND_SCALES>])()<JAPANESE_HOUR>時(?:間(?!半))?<JAPANESE_MINUTE>"],
-    ["time", "timeOfDay", "<BEGIN><HOUR> ?(?:h|hrs?|hours?|std[.]?|stunden?|u|uur|uren|heures?|horas?|or[ae]|ч[.]?|час(?:а|ов)?),? ?(?:(?:and|und|en|et|[eyи]) )?<MINUTE> ?(?:min|мин)[<LETTERS>]{0,4}[.]?<END>"],
+    ["time", "timeOfDay", "<BEGIN><HOUR> ?(?:h|hrs?|hours?|std[.]?|stunden?|u|uur|uren|heures?|horas?|or[ae]|ч[.]?|час(?:а|ов)?),? ?(?:(?:and|und|en|et|[eyи]) )?([0-5]?[0-9]) ?(?:min|мин)[<LETTERS>]{0,4}[.]?<END>"],
     ["time", "timeOfDay", "<BEGIN><HOUR> ?(?:h|u|uhr|uur|heures?|ч[.]?|час(?:а|ов)?) ?<MINUTE>(?: ?(?:min|мин|минут[аы]?)[.]?)?<END>"],
     ["time", "timeOfDay", "(?:<BEGIN>|(?<=\u0000t))<HOUR>:<MINUTE>(?::[0-5][0-9])?(?: ?<HALF>(?![<LETTERS>]))?(?![0-9:])"],
     ["time", "timeOfDay", "<BEGIN><HOUR>(?:[.]<MINUTE>)? ?<HALF><END>"],

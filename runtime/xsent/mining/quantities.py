@@ -29,7 +29,7 @@ _UNIT_OF = {
     name.replace("_", " "): unit for unit, names in TABLES["units"].items() for name in names.casefold().split()
 }
 _NAMES = "|".join(map(re.escape, sorted(_UNIT_OF, key=len, reverse=True)))
-_UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES})(?![{LETTERS}'’])")
+_UNIT_AFTER = re.compile(f"(?:[ '’-]|(?<=half) an? )?(?:d['’])?({_NAMES})(?![{LETTERS}'’])")
 _UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub|大さじ|小さじ) ?$")
 # A fraction with a slash may be a date: 1/2 and 1 1/2 are numbers before a word, 3/4 before a unit only.
 _UNIT_OF_FRACTION = re.compile(f" ?(?:{_NAMES})(?![{LETTERS}])")
@@ -52,9 +52,7 @@ _BEFORE_CHRIST = re.compile(  # after a year or a century
 _NOUN = re.compile("[ -]([^\\W\\d_]{4,40})")
 _LETTER_AFTER = re.compile(f"[a-z](?![0-9{LETTERS}])")
 _BEFORE = 16  # characters before a number that may be its sign or its currency
-
-
-_OF_HALF = {"30", "50", "6", "12", "500"}  # half an hour has 30 minutes, half a year 6 months
+_OF_HALF = {"30", "50", "6", "12", "500"}  # without a unit: полчаса is 30 minutes, 半年 6 months
 
 
 class Quantity(NamedTuple):
@@ -151,11 +149,11 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if is_negative:
         return [Quantity(frozenset(f"-{form}" for form in forms), frozenset(), unit)]
     also = _hours(forms, "plain") if unit in ("", "hour") else frozenset[str]()
-    if unit == "min" and forms[0].isdigit():  # 90 minutes are 1 h 30
+    if unit == "min" and re.fullmatch("[0-9]{1,4}", forms[0]):  # 90 minutes are 1 h 30
         also |= {f"t{int(forms[0]) // 60:02}{int(forms[0]) % 60:02}"}
     if re.fullmatch("(?:1[5-9]|20)[0-9]0", forms[0]):  # the 1960s
         also |= {forms[0][2:]}
-    if HALF in forms:
+    if HALF in forms and not unit:
         also |= _OF_HALF
     noun = _NOUN.match(folded, number.end) if not unit else None
     return [Quantity(frozenset(forms), also, unit, noun[1] if noun else "")]
