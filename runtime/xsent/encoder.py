@@ -10,7 +10,7 @@ from typing import cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.backends.base import default_backend, open_backend, preload_backend
+from xsent.backends.base import default_backend, open_backend
 from xsent.backends.threads import available_cpus, ordered_map
 from xsent.bundle import Bundle, builtin_path
 from xsent.encode_options import EncodeOptions, OnLong
@@ -80,8 +80,7 @@ class SentenceEncoder:
         self.clean = clean
         backend = backend or default_backend()
         self.bundle = Bundle.open(builtin_path() if path is None else path, layers)
-        with preload_backend(backend):
-            self._tokenizer = Tokenizer(self.bundle.tokenizer_path, clean=clean)
+        self._tokenizer = Tokenizer(self.bundle.tokenizer_path, clean=clean)
         if self._tokenizer.vocab_size != self.bundle.vocab_size:
             raise BundleError(
                 f"{self.bundle.path}: the tokenizer has {self._tokenizer.vocab_size:,} pieces, the table "
