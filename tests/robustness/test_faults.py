@@ -43,7 +43,7 @@ JOBS = [
     Job("xsent encode a.txt --output a.npy --force", "xsent encode old.txt --output a.npy"),
     Job(
         "xsent encode a.txt --output a.jsonl --force",
-        "xsent encode old.txt --output a.jsonl --no-normalize",
+        "xsent encode old.txt --output a.jsonl --truncate-dim 8",
         parts=True,
     ),
     Job("xsent encode a.txt --output a.parquet", again="--resume"),

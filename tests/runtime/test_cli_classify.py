@@ -41,7 +41,7 @@ def test_fit(run: Runner, folder: Path) -> None:
     code, out, err = run(*fit, train, folder / "a.npz")
     assert (code, err, is_one_line(out)) == (0, "", True)
     assert out.startswith(f"{folder / 'a.npz'}: 3 labels from 12 examples; in cross-validation ")
-    options = ["--unknown", 0.7, "--balanced", "--seed", 3, "--json"]
+    options = ["--unknown", 0.7, "--balanced", "--json"]
     facts = json.loads(run(*fit, train, folder / "b.npz", *options)[1])
     assert facts["labels"] == ["animals", "money", "weather"]
     head = LinearClassifier.load(folder / "b.npz", fingerprint=SentenceEncoder().fingerprint)

@@ -35,7 +35,6 @@ REFUSED = {
     "encode": {
         "a.txt -o v.csv": "v.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32",
         "a.txt -o v.f32 --precision int8": "v.f32: .f32 holds float32, not int8; use a name that ends in .npy",
-        "a.txt --precision int8 --no-normalize": "--precision int8 does not keep lengths",
         "a.txt --truncate-dim 33": "--truncate-dim 33 must be between 1 and 32",
         "a.txt -o nowhere/v.npy": "nowhere/v.npy: No such file or directory",
         "a.txt --resume": "--resume needs --output",

@@ -35,7 +35,6 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         "--columns",
-        "--column",
         metavar="LABEL,TEXT[,TEXT]",
         help="Columns of a CSV, JSON Lines or Parquet file. Default: label and one or two texts, tab-separated.",
     ),
@@ -59,7 +58,6 @@ def fit(
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
     unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Random seed for the cross-validation folds.")] = 0,
     force: options.ForceOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -79,7 +77,6 @@ def fit(
         fingerprint=encoder.fingerprint,
         class_weight="balanced" if balanced else None,
         unknown=unknown,
-        seed=seed,
     )
     fitted.save(head, force=force)
     choice = fitted.choice

@@ -1,8 +1,7 @@
 """`xsent documents`: document vectors that do not depend on the language, and aligned documents."""
 
 import warnings
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,13 +24,6 @@ app = App(
 )
 
 _LAYOUT = "A file with one document per line, or a folder with one .txt file per document."
-SplitOption = Annotated[
-    bool,
-    typer.Option(
-        "--sentences",
-        help="Documents are split already: one sentence per line; in a file an empty line ends a document.",
-    ),
-]
 RankOption = Annotated[
     int | None,
     typer.Option(
@@ -45,7 +37,7 @@ FittedOption = Annotated[
     Path | None, typer.Option(help="A folder from xsent documents fit; default: fit on the documents given.")
 ]
 
-Corpus = dict[str, str | Sequence[str]]  # documents by name, each a text or its sentences
+Corpus = dict[str, str]  # documents by name
 
 
 @app.command(
@@ -60,7 +52,6 @@ def fit(
     threads: options.ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = False,
-    sentences: SplitOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Fit the language subspaces and sentence weights that embed and align need; print what was found."""
@@ -70,7 +61,7 @@ def fit(
     for language, equals, source in (text.partition("=") for text in sources):
         if not (language and equals and source) or language in corpora:
             raise ValueError(f"{language}{equals}{source}: expected LANGUAGE=DOCUMENTS, each language once")
-        corpora[language] = _read_corpus(source, split=sentences)
+        corpora[language] = _read_corpus(source)
     encoder = _document_encoder(model, layers, threads, None, corpora, rank, weights)
     encoder.save(output)
     choice = encoder.space.choice
@@ -101,7 +92,6 @@ def embed(
     threads: options.ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = False,
-    sentences: SplitOption = False,
     force: options.ForceOption = False,
 ) -> None:
     """Encode documents of one language; an empty one becomes the zero vector.
@@ -115,7 +105,7 @@ def embed(
     check_format(output.name, "float32")
     if output.exists() and not force:
         raise file_exists_error(output)
-    corpus = _read_corpus(source, split=sentences)
+    corpus = _read_corpus(source)
     encoder = _document_encoder(model, layers, threads, fitted, {language: corpus}, rank, weights)
     note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
     with vector_file(output, note, force=force) as writer:
@@ -141,7 +131,6 @@ def align(
     threads: options.ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = False,
-    sentences: SplitOption = False,
     margin: options.MarginOption = "ratio",
     k: options.NeighborsOption = 4,
     recall: Annotated[
@@ -162,7 +151,7 @@ def align(
     if len(codes) != 2 or codes[0] == codes[1]:
         raise ValueError(f"--languages {languages}: expected two different comma-separated codes, such as en,fr")
     output_rows = row_output(output, {"score": float, "a": str, "b": str}, as_json=as_json, force=force)
-    corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}
+    corpora = {code: _read_corpus(source) for code, source in zip(codes, (a, b), strict=True)}
     gold = _same_names(corpora) if recall else set()
     encoder = _document_encoder(model, layers, threads, fitted, corpora, rank, weights)
     left, right = (encoder.encode(list(corpora[code].values()), code) for code in codes)
@@ -199,20 +188,16 @@ def _document_encoder(
     return fresh.fit(documents, rank=rank, show_progress_bar=None)
 
 
-def _read_corpus(source: str, *, split: bool) -> Corpus:
+def _read_corpus(source: str) -> Corpus:
     """Documents of a folder by the names of the files, or of a file by their numbers from 1."""
     from xsent.files.text import read_lines
 
-    if not split:
-        find_extra("documents", "sentencex")
+    find_extra("documents", "sentencex")
     folder = Path(source)
     if source != "-" and folder.is_dir():
-        texts = {file.stem: list(read_lines(file)) for file in sorted(folder.glob("*.txt"))}
-        corpus: Corpus = {name: lines if split else "\n".join(lines) for name, lines in texts.items()}
+        corpus = {file.stem: "\n".join(read_lines(file)) for file in sorted(folder.glob("*.txt"))}
     else:
-        blocks = groupby(read_lines(source), lambda line: not line.strip())  # runs of empty lines, and of others
-        documents = (list(block) for empty, block in blocks if not empty) if split else read_lines(source)
-        corpus = {str(number): document for number, document in enumerate(documents, 1)}
+        corpus = {str(number): document for number, document in enumerate(read_lines(source), 1)}
     if not corpus:
         raise DataError(f"{source}: no documents; expected {_LAYOUT[0].lower()}{_LAYOUT[1:-1]}")
     return corpus
