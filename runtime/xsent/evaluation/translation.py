@@ -32,7 +32,6 @@ SPACE_NOTE = (
 )
 
 _XSR_LAYOUT = "Q or C, source, English, translation"
-_XSIM_SUFFIXES = (".txt", ".dev", ".devtest")
 _BLOCK = 4096  # candidates encoded and scored at once
 
 
@@ -106,38 +105,31 @@ def xsim(
     folder: str | Path,
     languages: Sequence[str] | None = None,
     *,
-    pivot: str = "en",
     margin: Margin = "ratio",
-    k: int = 4,
 ) -> Evaluation:
-    """Error rates in per cent of every language against the pivot, in both directions; arguments as in `mine_bitext`.
+    """Error rates in per cent of every language against English, in both directions; `margin` as in `mine_bitext`.
 
-    The folder has one file of parallel lines per language, as in FLORES and NTREX. The code is the file's name
-    without its suffix (`fr.txt`, `fra_Latn.devtest`), after the last dot in it (`newstest2019-ref.fra.txt`).
+    The folder has one file of parallel lines per language, such as `en.txt` and `fr.txt`.
     """
-    files = {
-        file.stem.rpartition(".")[2]: file for file in sorted(Path(folder).glob("*")) if file.suffix in _XSIM_SUFFIXES
-    }
-    asked = None if languages is None else [code for code in languages if code != pivot]
-    languages = choose_languages(encoder, files.keys() - {pivot}, asked, folder, f"files beside {pivot}'s, as fr.txt")
-    if pivot not in files:
-        raise DataError(f"{folder}: no file of {pivot}; expected e.g. {pivot}.txt with one sentence per line")
-    anchor = TextSource(str(files[pivot])).read()
-    vectors = encoder.encode(anchor)
-    directions = (f"xx_{pivot}", f"{pivot}_xx")
+    files = {file.stem: file for file in Path(folder).glob("*.txt")}
+    asked = None if languages is None else [code for code in languages if code != "en"]
+    languages = choose_languages(encoder, files.keys() - {"en"}, asked, folder, "files beside en.txt, such as fr.txt")
+    if "en" not in files:
+        raise DataError(f"{folder}: no en.txt; expected one, with one sentence per line")
+    english = TextSource(str(files["en"])).read()
+    vectors = encoder.encode(english)
 
     def measure(code: str) -> Figures:
         texts = TextSource(str(files[code])).read()
-        if len(texts) != len(anchor):
-            lengths = f"{len(texts):,} lines, {files[pivot].name} {len(anchor):,}"
-            raise DataError(f"{files[code]}: {lengths}; expected parallel lines")
+        if len(texts) != len(english):
+            raise DataError(f"{files[code]}: {len(texts):,} lines, en.txt {len(english):,}; expected parallel lines")
         other = encoder.encode(texts)
-        errors = (xsim_errors(*sides, margin=margin, k=k) for sides in ((other, vectors), (vectors, other)))
+        errors = (xsim_errors(*sides, margin=margin) for sides in ((other, vectors), (vectors, other)))
         rates = (100 * count / len(texts) for count in errors)
-        return {"sentences": len(texts), **dict(zip(directions, rates, strict=True))}
+        return {"sentences": len(texts), **dict(zip(DIRECTIONS, rates, strict=True))}
 
-    note = f"Error rate in percent of retrieval by margin ({margin}, k = {k}); lower is better."
-    return measure_each(languages, measure, directions, note)
+    note = f"Error rate in percent of retrieval by margin ({margin}, k = 4); lower is better."
+    return measure_each(languages, measure, DIRECTIONS, note)
 
 
 def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> int:
