@@ -341,7 +341,7 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
         if problem := problem_of_name(space):
             raise BundleError(f"{source}: spaces: {problem}")
         matrix = manifest.network.tensors.get(f"space.{space}")
-        if matrix is None or len(matrix.shape) != 2 or matrix.shape[0] != manifest.dim or matrix.shape[1] < 1:
+        if matrix is None or len(matrix.shape) != 2 or matrix.shape[0] != manifest.dim:
             raise BundleError(f"{source}: no matrix with {manifest.dim} rows for the space {space}")
         if matrix.file not in manifest.files or matrix.file not in (WEIGHTS, matrix_file(space)):
             raise BundleError(f"{source}: the matrix for the space {space} has no file; copy the whole bundle again")

@@ -316,7 +316,7 @@ CALLS = {
     "truncate_dim": lambda encoder, dim: encoder.encode("Anna", truncate_dim=dim),
     "precision": lambda encoder, precision: encoder.encode("Anna", precision=precision),
     "on_long": lambda encoder, on_long: encoder.encode("Anna", on_long=on_long),
-    "start": lambda encoder, start: list(encoder.encode_iter(["Anna"], start=start)),
+    "start": lambda encoder, start: list(encoder.encode_items(["Anna"], start=start)),
     "threads": lambda encoder, threads: SentenceEncoder(encoder.bundle.path, backend="numpy", threads=threads),
 }
 REFUSED = (TypeError, ValueError)
