@@ -126,7 +126,6 @@ class EmbeddingsForm(Form):
     dimensions: int | None = Field(
         None, description="Numbers per vector: one of the lengths that `/v1/models` lists; default: all."
     )
-    user: str | None = Field(None, description="OpenAI's field; ignored.")
     on_long: OnLong | None = Field(
         None, description="Split texts that are too long, or refuse them; default: the server's `--on-long`."
     )
