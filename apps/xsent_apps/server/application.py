@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -33,7 +32,6 @@ from xsent_apps.server.requests import (
     EmbeddingsForm,
     Gate,
     Limits,
-    Metrics,
     OnLong,
     SearchForm,
     allow_origins,
@@ -80,16 +78,14 @@ def create_app(
         >>> app = create_app(encoder)  # `uvicorn MODULE:app` serves it
     """
     limits = limits or Limits()
-    metrics = Metrics({"name": encoder.bundle.name, "fingerprint": encoder.fingerprint})
     served = {name: ServedIndex(index, encoder) for name, index in (indexes or {}).items()}
-    service = Service(encoder, heads or {}, served, {*aliases}, on_long, limits, metrics)
+    service = Service(encoder, heads or {}, served, {*aliases}, on_long, limits)
     routes = [
         Route("/v1/embeddings", service.embeddings, methods=["POST"]),
         Route("/v1/models", service.models),
         Route("/v1/models/{id:path}", service.model),
         Route("/classify", service.classify, methods=["POST"]),
         Route("/search", service.search, methods=["POST"]),
-        Route("/metrics", service.metrics),
         Route(HEALTH, service.health),
     ]
     routes.append(_schema_route(routes, needs_key=api_key is not None))
@@ -99,8 +95,6 @@ def create_app(
         seconds=limits.seconds,
         api_key=api_key,
         hosts=hosts,
-        paths=frozenset(route.path for route in routes),
-        metrics=metrics,
     )
     refused = dict.fromkeys((ApiError, HTTPException, ClientDisconnect), _refused)
     failed = dict.fromkeys((XsentError, OSError, Exception), _failed)
@@ -180,7 +174,6 @@ class Service:
     aliases: set[str]
     on_long: OnLong
     limits: Limits
-    counters: Metrics
 
     def __post_init__(self) -> None:
         self._workers = Workers(self.encoder.threads)
@@ -259,10 +252,6 @@ class Service:
         """Whether the server is running, and with which model."""
         return json_response({"status": "ok", "model": self._name, "fingerprint": self.encoder.fingerprint})
 
-    async def metrics(self, _: Request) -> Response:
-        """Counters for Prometheus."""
-        return Response(self.counters.page(), media_type=CONTENT_TYPE_LATEST)
-
     async def _encode(
         self, texts: list[str], request: Request, options: dict[str, Any], *, may_be_empty: bool = False
     ) -> tuple[NDArray[np.float32], list[tuple[int, int]]]:
@@ -315,8 +304,6 @@ class Service:
                 raise ApiError(400, message + more, param=param, code="context_length_exceeded")
             total += tokens
             split += tokens > self.encoder.max_length
-        self.counters.texts.inc(len(turn.items))
-        self.counters.tokens.inc(total)
         return total, split
 
     def _check(self, model: str, items: int, param: str) -> None:
