@@ -83,7 +83,6 @@ def create_app(
     routes = [
         Route("/v1/embeddings", service.embeddings, methods=["POST"]),
         Route("/v1/models", service.models),
-        Route("/v1/models/{id:path}", service.model),
         Route("/classify", service.classify, methods=["POST"]),
         Route("/search", service.search, methods=["POST"]),
         Route(HEALTH, service.health),
@@ -120,7 +119,7 @@ def _routing_message(request: Request, error: HTTPException) -> str:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         return f"{asked}: this path takes {(error.headers or {}).get('Allow', 'another method')}"
     if error.status_code == HTTPStatus.NOT_FOUND:
-        offered = ", ".join(route.path for route in request.app.routes if "{" not in route.path)
+        offered = ", ".join(route.path for route in request.app.routes)
         return f"{asked}: no such path; this server has {offered}; the base_url of OpenAI's clients ends in /v1"
     return f"{asked}: {error.detail}"
 
@@ -239,14 +238,12 @@ class Service:
 
     async def models(self, _: Request) -> Response:
         """The model under all its names, in OpenAI's format."""
+        encoder = self.encoder
+        facts = {"fingerprint": encoder.fingerprint, "dimensions": self._widths, "max_length": encoder.max_length}
+        facts |= {"languages": encoder.languages, "heads": [*self.heads], "indexes": [*self.indexes]}
+        about = {"object": "model", "created": 0, "owned_by": "xsent", **facts}
         names = [self._name, *sorted(self._names - {self._name, DEFAULT})]
-        return json_response({"object": "list", "data": [self._about(name) for name in names]})
-
-    async def model(self, request: Request) -> Response:
-        """The model under one of its names."""
-        name = request.path_params["id"]
-        self._check(name, 0, "")
-        return json_response(self._about(name))
+        return json_response({"object": "list", "data": [{"id": name, **about} for name in names]})
 
     async def health(self, _: Request) -> Response:
         """Whether the server is running, and with which model."""
@@ -276,13 +273,6 @@ class Service:
         kind = (*options.items(), longest, may_be_empty)
         turns = await self._workers.map(encode, texts, request, kind)
         return np.concatenate([vectors for vectors, _ in turns]), [used for _, used in turns]
-
-    def _about(self, name: str) -> dict[str, Any]:
-        """Information about the model under this name."""
-        encoder = self.encoder
-        facts = {"fingerprint": encoder.fingerprint, "dimensions": self._widths, "max_length": encoder.max_length}
-        facts |= {"languages": encoder.languages, "heads": [*self.heads], "indexes": [*self.indexes]}
-        return {"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts}
 
     def _count(self, turn: Turn, param: str, longest: int, *, may_be_empty: bool = False) -> tuple[int, int]:
         """Number of tokens and of texts that are split. Raises ApiError if a text is too long or invalid.
@@ -355,10 +345,7 @@ def _make_schema(routes: Iterable[Route], *, needs_key: bool) -> dict[str, Any]:
         if form := FORMS.get(route.path):
             content = {"application/json": {"schema": form.model_json_schema()}}
             operation["requestBody"] = {"required": True, "content": content}
-        if names := [*route.param_convertors]:
-            place = {"in": "path", "required": True, "schema": {"type": "string"}}
-            operation["parameters"] = [{"name": name, **place} for name in names]
-        paths[route.path_format] = {"post" if form else "get": operation}
+        paths[route.path] = {"post" if form else "get": operation}
     about = {"title": "xsent", "version": version("xsent")}
     schema: dict[str, Any] = {"openapi": "3.1.0", "info": about, "paths": paths}
     if needs_key:
