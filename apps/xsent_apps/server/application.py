@@ -87,7 +87,12 @@ def create_app(
         Route("/search", service.search, methods=["POST"]),
         Route(HEALTH, service.health),
     ]
-    routes.append(_schema_route(routes, needs_key=api_key is not None))
+    schema = _make_schema(routes, needs_key=api_key is not None)
+
+    async def show_schema(_: Request) -> Response:
+        return json_response(schema)
+
+    routes.append(Route("/openapi.json", show_schema))
     gate = Middleware(
         Gate,
         places=encoder.threads + limits.queue,
@@ -324,16 +329,6 @@ def _choose(known: Mapping[str, T], name: str | None, kind: str) -> tuple[str, T
     if chosen not in known:
         raise ApiError(404, f"no {kind} {chosen[:100]!r}; this server has {', '.join(known)}", param=kind)
     return chosen, known[chosen]
-
-
-def _schema_route(routes: Iterable[Route], *, needs_key: bool) -> Route:
-    """One more route, which describes the others."""
-    schema = _make_schema(routes, needs_key=needs_key)
-
-    async def show_schema(_: Request) -> Response:
-        return json_response(schema)
-
-    return Route("/openapi.json", show_schema)
 
 
 def _make_schema(routes: Iterable[Route], *, needs_key: bool) -> dict[str, Any]:
