@@ -86,7 +86,7 @@ def test_align_folders_by_the_names_of_files(call: Call, tmp_path: Path) -> None
 
 
 def test_embed_with_what_was_fitted(
-    call: Call, run: Runner, sources: dict[str, Path], both: tuple[object, ...], tmp_path: Path, mini_bundle: Path
+    call: Call, run: Runner, sources: dict[str, Path], tmp_path: Path, mini_bundle: Path
 ) -> None:
     fit = ["fit", *(f"{code}={path}" for code, path in sources.items()), "--output"]
     code, out, _ = call(*fit, tmp_path / "space")
@@ -102,20 +102,20 @@ def test_embed_with_what_was_fitted(
     loaded, opened = DocumentEncoder.load(fitted[1], SentenceEncoder(mini_bundle)), open_vectors(output)
     assert np.array_equal(opened.rows, loaded.encode(documents("fr"), "fr"))
     assert (opened.note.fingerprint, opened.note.normalized) == (loaded.fingerprint, True)
-    assert call(*both, *fitted)[1] == call(*both)[1]
     assert_refused(run("documents", *command, tmp_path / "x.npy"), "use the model it was fitted with")
     assert not (tmp_path / "x.npy").exists()
 
 
-def test_embed_alone_writes_names_and_warns_of_empty_documents(call: Call, tmp_path: Path) -> None:
+def test_embed_writes_names_and_warns_of_empty_documents(call: Call, tmp_path: Path) -> None:
     source = write_lines(tmp_path / "news.en", [*documents("en"), []])
     warning = "Warning: 1 of 29 documents are empty; their vectors are zero\n"
     written = f"{tmp_path / 'en.jsonl'}: 29 vectors of 32 numbers\n"
-    assert call("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl") == (0, "", warning + written)
+    assert call("fit", f"en={source}", "--output", tmp_path / "space")[0] == 0
+    again = ("embed", source, "--language", "en", "--fitted", tmp_path / "space", "--output", tmp_path / "en.jsonl")
+    assert call(*again) == (0, "", warning + written)
     content = (tmp_path / "en.jsonl").read_text()
     rows = [json.loads(line) for line in content.splitlines()]
     assert [row["sentence"] for row in rows] == [str(number) for number in range(1, 30)]
     assert not any(rows[28]["vector"])
-    again = ("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl")
     assert_refused(call(*again), "en.jsonl: exists; --force replaces it")
     assert call(*again, "--force")[0] == 0 and (tmp_path / "en.jsonl").read_text() == content

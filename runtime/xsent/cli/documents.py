@@ -33,15 +33,12 @@ RankOption = Annotated[
 WeightsOption = Annotated[
     bool, typer.Option("--weights", help="Weight sentences by how rare they are, for documents that share boilerplate.")
 ]
-FittedOption = Annotated[
-    Path | None, typer.Option(help="A folder from xsent documents fit; default: fit on the documents given.")
-]
 
 Corpus = dict[str, str]  # documents by name
 
 
 @app.command(
-    short_help="Fit what embed and align need.",
+    short_help="Fit what embed needs.",
     epilog="Example: xsent documents fit en=news.en fr=news.fr --output news-space",
 )
 def fit(
@@ -54,7 +51,7 @@ def fit(
     weights: WeightsOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Fit the language subspaces and sentence weights that embed and align need; print what was found."""
+    """Fit the language subspaces and sentence weights that embed needs; print what was found."""
     if output.exists():  # before the work
         raise file_exists_error(output, "exists; choose another name or remove it")
     corpora = {}
@@ -62,7 +59,7 @@ def fit(
         if not (language and equals and source) or language in corpora:
             raise ValueError(f"{language}{equals}{source}: expected LANGUAGE=DOCUMENTS, each language once")
         corpora[language] = _read_corpus(source)
-    encoder = _document_encoder(model, layers, threads, None, corpora, rank, weights)
+    encoder = _fitted_encoder(model, layers, threads, corpora, rank, weights)
     encoder.save(output)
     choice = encoder.space.choice
     percentages = [round(100 * accuracy, 1) for accuracy in choice.accuracies]
@@ -86,19 +83,15 @@ def embed(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="A new file, see xsent encode; .jsonl has names of documents.")
     ],
-    fitted: FittedOption = None,
+    fitted: Annotated[Path, typer.Option(help="A folder from xsent documents fit.")],
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
-    rank: RankOption = None,
-    weights: WeightsOption = False,
     force: options.ForceOption = False,
 ) -> None:
-    """Encode documents of one language; an empty one becomes the zero vector.
-
-    Without --fitted the default removes no directions, as there is no other language to compare with, and the vectors
-    are comparable only with each other.
-    """
+    """Encode documents of one language; an empty one becomes the zero vector."""
+    from xsent.documents.encoder import DocumentEncoder
+    from xsent.encoder import SentenceEncoder
     from xsent.files.row_writers import check_format
     from xsent.files.vectors import VectorMeta, vector_file
 
@@ -106,7 +99,7 @@ def embed(
     if output.exists() and not force:
         raise file_exists_error(output)
     corpus = _read_corpus(source)
-    encoder = _document_encoder(model, layers, threads, fitted, {language: corpus}, rank, weights)
+    encoder = DocumentEncoder.load(fitted, SentenceEncoder(model, layers=layers, threads=threads))
     note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
     with vector_file(output, note, force=force) as writer:
         vectors = encoder.encode(list(corpus.values()), language, show_progress_bar=None)
@@ -125,7 +118,6 @@ def align(
     a: Annotated[str, typer.Argument(help=_LAYOUT)],
     b: Annotated[str, typer.Argument(help="The same in another language.")],
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Comma-separated codes of the two languages.")],
-    fitted: FittedOption = None,
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
@@ -153,7 +145,7 @@ def align(
     output_rows = row_output(output, {"score": float, "a": str, "b": str}, as_json=as_json, force=force)
     corpora = {code: _read_corpus(source) for code, source in zip(codes, (a, b), strict=True)}
     gold = _same_names(corpora) if recall else set()
-    encoder = _document_encoder(model, layers, threads, fitted, corpora, rank, weights)
+    encoder = _fitted_encoder(model, layers, threads, corpora, rank, weights)
     left, right = (encoder.encode(list(corpora[code].values()), code) for code in codes)
     pairs = bitext.align_documents(left, right, margin=margin, k=k)
     found = bitext.recall(pairs, gold) if recall else None
@@ -165,27 +157,21 @@ def align(
         typer.echo(f"recall {found:.1f} % of {len(gold):,} true pairs", err=True)
 
 
-def _document_encoder(
+def _fitted_encoder(
     model: Path | None,
     layers: int | None,
     threads: int | None,
-    fitted: Path | None,
     corpora: Mapping[str, Corpus],
     rank: int | None,
     weights: bool,
 ) -> "DocumentEncoder":
-    """An encoder from a folder, or one that is fitted on the documents."""
+    """An encoder that is fitted on the documents."""
     from xsent.documents.encoder import DocumentEncoder
     from xsent.encoder import SentenceEncoder
 
-    if fitted is not None and (rank is not None or weights):
-        raise ValueError("--rank and --weights are for fitting; omit them with --fitted")
-    encoder = SentenceEncoder(model, layers=layers, threads=threads)
-    if fitted is not None:
-        return DocumentEncoder.load(fitted, encoder)
+    encoder = DocumentEncoder(SentenceEncoder(model, layers=layers, threads=threads), weighted=weights)
     documents = {code: list(corpus.values()) for code, corpus in corpora.items()}
-    fresh = DocumentEncoder(encoder, weighted=weights)
-    return fresh.fit(documents, rank=rank, show_progress_bar=None)
+    return encoder.fit(documents, rank=rank, show_progress_bar=None)
 
 
 def _read_corpus(source: str) -> Corpus:
