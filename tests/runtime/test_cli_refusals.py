@@ -82,10 +82,10 @@ REFUSED = {
         "fit folder/en.test head.npz": "head.npz: exists; --force replaces it",
         "predict head.npz empty": "empty: empty; expected one text per line",
         "predict head.npz a.txt -o taken.tsv": "taken.tsv: exists",
-        "evaluate folder folder/fr.test": "name nothing after a folder; --train and --test choose its languages",
+        "evaluate folder folder/fr.test": "name nothing after a folder; --train chooses the languages to train in",
         "evaluate folder/fr.test": "expected a folder, or a training file and test files",
-        "evaluate folder/en.test folder/fr.test --test fr": "name languages of a folder; these are files",
-        "evaluate folder --test fr,xx": "'xx' is not a language of this folder, which has en, fr",
+        "evaluate folder/en.test folder/fr.test --train fr": "--train names languages of a folder; these are files",
+        "evaluate folder --train en,xx": "'xx' is not a language of this folder, which has en",
         "evaluate folder/en.test strange": "strange: label 'sports' is not in both this file and",
     },
     "documents": {
