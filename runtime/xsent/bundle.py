@@ -167,13 +167,6 @@ class Bundle(Manifest):
         """The graph of its depth."""
         return self.path / graph_name(self.layers, self.num_layers)
 
-    @property
-    def graph_weights(self) -> list[str]:
-        """The names of the weights that the graph of its depth reads."""
-        others = {f"layer{number}" for number in range(self.layers, self.num_layers)} | {"space"}
-        others |= {f"readout{depth}" for depth in self.depths if depth != self.layers}
-        return [name for name in self.network.tensors if name.partition(".")[0] not in others]
-
     def fingerprint_of(self, space: str | None = None) -> str:
         """Identity of the vectors of its depth, mapped into another model's space if one is named.
 
