@@ -390,7 +390,7 @@ def _score(
     scores = {language: {"held_out": score} for language, score in p1.items()}
     encoder = CheckpointEncoder(checkpoint)
     if sentences := untranslated.sentences:
-        found = retrieve("teacher", encoder.encode(sentences), [untranslated], range(len(sentences)))
+        found = retrieve("teacher", encoder.encode(sentences), [untranslated.targets], range(len(sentences)))
         scores.setdefault(after.languages[-1], {})["teacher"] = found["teacher"]
     if tests is not None:
         languages = languages_of(CheckpointEncoder(after), tests)
