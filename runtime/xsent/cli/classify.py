@@ -235,6 +235,7 @@ def zero_shot(
         fingerprint=encoder.fingerprint,
         examples=None if known is None else known.encode(encoder),
         example_labels=() if known is None else known.labels,
+        unknown=unknown or 0.0,
     )
     _write_labels(made, encoder, source, unknown, output, as_json=as_json, force=force)
     if head is not None:
