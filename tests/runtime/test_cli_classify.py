@@ -156,7 +156,7 @@ def test_labels_by_description(run: Runner, folder: Path) -> None:
     assert again[0] == 0
     answers = [list(read_rows(folder / name, ["label", "text"])) for name in ("out.jsonl", "again.jsonl")]
     assert answers[0] == answers[1] == [[label, text] for label, text in FRENCH.items()]
-    assert run(*command, "--unknown", "0.999", "--head", head, "--force")[0] == 0
+    assert run(*command, "--unknown", "1", "--head", head, "--force")[0] == 0
     strict = run("classify", "predict", head, table, "--column", "text")[1]
     assert {line.split("\t")[0] for line in strict.splitlines()} == {"unknown"}
     assert_refused(run(*command[:-2]), "at least two different labels")
