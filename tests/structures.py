@@ -45,8 +45,9 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     ),
     "Joplin": ("Fence\n\nGreen.\n\nid: " + "0a" * 16 + "\nis_todo: 0\ntype_: 1", [("Fence Green.", "")]),
     "Obsidian": (
-        "> [!tip] Ovens\n> Hot. ^abc-1\n\n%%\n## Drawing\n```json\n{}\n```\n%%\n\nA %%hidden%% word, 100%% and 5%%.\n",
-        [("Ovens Hot. A word, 100%% and 5%%.", "")],
+        "> [!tip] Ovens\n> Hot. ^abc-1\n\n%%\n## Drawing\n```json\n{}\n```\n%%\n\nA %%hidden%% word, 100%% and 5%%.\n"
+        "![[map.png]]\n^the-map\n",
+        [("Ovens Hot. A word, 100%% and 5%%. map.png", "")],
     ),
     "comments": (
         "One.\n\n<!-- a\n\nb -->\n\n[//]: # (c)\nTwo <!-- d -->.\n{% comment %}e{% endcomment %}\n"
@@ -67,6 +68,10 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         "[[A]] [[a/B#C|the d]] [[E#F]] [[#G]] [[H#^i]] ![[j.png|300]] ![[K]] `[[L]]` [[ -f m ]]\n\n"
         "| N | O |\n|---|---|\n| [[P\\|q]] | r |\n",
         [("A the d E > F G H j.png K `[[L]]` [[ -f m ]]", ""), ("N: q · O: r", "")],
+    ),
+    "citations": (
+        "Cod dries [@anna2001, p. 3; @ben] and [-@cod]. [@anna](a.md) said so.\n",
+        [("Cod dries and. @anna said so.", "")],
     ),
     "attributes and shortcodes": (
         '# B {#a .b}\n\n[c](d){:target=_blank} ![e](f){: width=3} ![g](h){#i width=60%} [j]({{< ref "k.md" >}}).\n'
@@ -135,7 +140,7 @@ ORG = """:PROPERTIES:
 #+STARTUP: overview
 
 The cot-
-tage.[fn:1] @@comment:secret@@
+tage [cite/t:see @secret p. 3; @secret].[fn:1] @@comment:secret@@
 # secret
 * Tasks [1/3]
 ** TODO [#A] Call the plumber :phone:urgent:
@@ -181,7 +186,7 @@ ORG_SHOWN: Shown = [
         "Tasks › Roof, leak",
     ),
     ("Room: Hall · Key: 15", "Tasks › Roof, leak"),
-    (":open: ======", "Tasks › Roof, leak"),
+    (":open:", "Tasks › Roof, leak"),
     ("End.", "Tasks › Roof, leak › Deep"),
 ]
 ORG_NAMES = "My house, Haus, Cottage, flat, garden"

@@ -170,8 +170,6 @@ def http_page() -> str:
                 lines += _answer(client.post(path, json=ASKED[path]).json())
             elif path in SHOWN:
                 lines += _answer(client.get(path).json())
-            elif path == "/metrics":
-                lines += _counters(client.get(path).text)
         lines += ["## Refused requests", "", *REFUSED.strip().splitlines(), ""]
         lines += ["| request | status | `code` | `message` |", "|---|---|---|---|"]
         for method, path, body in WRONG:
@@ -227,12 +225,6 @@ def _answer(answer: object) -> list[str]:
     text = dumps(shorten(answer), ensure_ascii=False, indent=1)
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)  # short lists
     return ["```json", *text.splitlines(), "```", ""]
-
-
-def _counters(page: str) -> list[str]:
-    """The counters of Prometheus that are the server's own."""
-    found = re.findall(r"^# HELP (xsent_\w+(?<!_created)) (.+)$", page, re.MULTILINE)
-    return ["| counter | counts |", "|---|---|", *(f"| `{name}` | {what} |" for name, what in found), ""]
 
 
 def _refusal(client: TestClient, method: str, path: str, body: object) -> str:

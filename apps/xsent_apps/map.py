@@ -1,4 +1,4 @@
-"""`xsent map`: a picture of texts in which near points have similar meanings, as a page in one file."""
+"""`xsent map`: a picture of texts whose nearby points have similar meanings, as a page in one file."""
 
 import html
 import json
@@ -25,12 +25,11 @@ from xsent import (
     strip_boilerplate,
     without_background,
 )
-from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption, VectorsOption
+from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption
 from xsent.cli.program import App
 from xsent.errors import find_extra, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
 from xsent.files.tables import TextSource, read_rows
-from xsent.files.vectors import open_vectors
 
 CLUSTER = "cluster"
 MOST = 20_000  # most points; of more texts, an evenly spaced sample is shown
@@ -55,12 +54,11 @@ def map_file(
         list[str] | None,
         typer.Option(metavar="NAME", help="A column to colour by, such as the language; or cluster, the default."),
     ] = None,
-    vectors: VectorsOption = None,
     model: BundleOption = None,
     threads: ThreadsOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Draw a map of texts: near points have similar meanings, in any of the model's languages.
+    """Draw a map of texts: nearby points have similar meanings, in any of the model's languages.
 
     The page opens in a browser without a network. Point at a text to read it. Repeat --by to switch between several
     colourings.
@@ -72,12 +70,7 @@ def map_file(
     if CLUSTER in (by or [CLUSTER]):
         find_extra("cluster", "scipy", "sklearn")
     read, colours = _read(texts, column, by or [CLUSTER])
-    if vectors is None:
-        rows = SentenceEncoder(model, threads=threads).encode(strip_boilerplate(read), on_long="split")
-    else:
-        file = open_vectors(vectors)
-        file.check_cosines()
-        rows = file.rows
+    rows = SentenceEncoder(model, threads=threads).encode(strip_boilerplate(read), on_long="split")
     made = map_texts(read, rows, by=colours, title=out.stem)
     made.save(out)
     typer.echo(f"{out}: {made.count}, coloured by {', '.join(colours)}", err=True)

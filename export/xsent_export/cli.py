@@ -32,7 +32,9 @@ app = App()
 @app.command(epilog="Example: xsent-export runs/builtin/checkpoints/final-0000000 my-model --int8")
 @one_line_errors()
 def run_export(
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint of xsent-train, a run (its last one), or a bundle.")],
+    checkpoint: Annotated[
+        Path, typer.Argument(help="A checkpoint of xsent-train, a run (its last one), a bundle, or: builtin.")
+    ],
     out: Annotated[Path, typer.Argument(help="The folder to create.")],
     format: Annotated[
         Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "gguf", "text", "teacher"],

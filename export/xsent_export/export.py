@@ -33,7 +33,7 @@ from xsent_export.parity import (
 from xsent_export.phone import write_text
 from xsent_export.quantization import calibrate_checkpoint
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, last_finished
-from xsent_train.derive import CARD, open_checkpoint
+from xsent_train.derive import CARD, model_path, open_checkpoint
 from xsent_train.model import Encoder
 from xsent_train.teacher.bert import MODULES
 
@@ -92,6 +92,7 @@ def export(source: Path | Checkpoint, out: Path, options: ExportOptions = DEFAUL
 
 
 def _read(source: Path) -> Checkpoint:
+    source = model_path(source)
     if (source / MODULES).is_file():
         raise DataError(f"{source}: is a sentence-transformers model; export it as a teacher with --format teacher")
     if (source / "checkpoints").is_dir():

@@ -167,13 +167,6 @@ class Bundle(Manifest):
         """The graph of its depth."""
         return self.path / graph_name(self.layers, self.num_layers)
 
-    @property
-    def graph_weights(self) -> list[str]:
-        """The names of the weights that the graph of its depth reads."""
-        others = {f"layer{number}" for number in range(self.layers, self.num_layers)} | {"space"}
-        others |= {f"readout{depth}" for depth in self.depths if depth != self.layers}
-        return [name for name in self.network.tensors if name.partition(".")[0] not in others]
-
     def fingerprint_of(self, space: str | None = None) -> str:
         """Identity of the vectors of its depth, mapped into another model's space if one is named.
 
@@ -341,7 +334,7 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
         if problem := problem_of_name(space):
             raise BundleError(f"{source}: spaces: {problem}")
         matrix = manifest.network.tensors.get(f"space.{space}")
-        if matrix is None or len(matrix.shape) != 2 or matrix.shape[0] != manifest.dim or matrix.shape[1] < 1:
+        if matrix is None or len(matrix.shape) != 2 or matrix.shape[0] != manifest.dim:
             raise BundleError(f"{source}: no matrix with {manifest.dim} rows for the space {space}")
         if matrix.file not in manifest.files or matrix.file not in (WEIGHTS, matrix_file(space)):
             raise BundleError(f"{source}: the matrix for the space {space} has no file; copy the whole bundle again")

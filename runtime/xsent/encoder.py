@@ -10,7 +10,7 @@ from typing import cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.backends.base import default_backend, open_backend, preload_backend
+from xsent.backends.base import default_backend, open_backend
 from xsent.backends.threads import available_cpus, ordered_map
 from xsent.bundle import Bundle, builtin_path
 from xsent.encode_options import EncodeOptions, OnLong
@@ -80,8 +80,7 @@ class SentenceEncoder:
         self.clean = clean
         backend = backend or default_backend()
         self.bundle = Bundle.open(builtin_path() if path is None else path, layers)
-        with preload_backend(backend):
-            self._tokenizer = Tokenizer(self.bundle.tokenizer_path, clean=clean)
+        self._tokenizer = Tokenizer(self.bundle.tokenizer_path, clean=clean)
         if self._tokenizer.vocab_size != self.bundle.vocab_size:
             raise BundleError(
                 f"{self.bundle.path}: the tokenizer has {self._tokenizer.vocab_size:,} pieces, the table "
@@ -224,20 +223,17 @@ class SentenceEncoder:
         precision: Precision = "float32",
         on_long: OnLong = "warn",
         space: str | None = None,
-        start: int = 0,
     ) -> Iterator[Vectors]:
         """Encode a stream in constant memory, see `encode`; yields a vector [D] per sentence.
 
         It reads ahead: a few dozen sentences at first, later up to a thousand per thread, but a sentence
-        waits for others for at most half a second.
-
-        `start` is the number of sentences encoded earlier; errors count them, too. Raises what `encode` raises.
+        waits for others for at most half a second. Raises what `encode` raises.
         """
         if isinstance(sentences, str | bytes):
             one = type(sentences).__name__
             raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
-        todo = tasks(each_sentence(sentences), None, whole_number("start", start, 0), threads=self.threads)
+        todo = tasks(each_sentence(sentences), threads=self.threads)
         return (vector for _, vectors in self._iterate(todo, options, self.threads) for vector in vectors)
 
     def encode_items(
@@ -253,6 +249,8 @@ class SentenceEncoder:
         start: int = 0,
     ) -> Iterator[tuple[Item, Vectors]]:
         """Yield every item with the vector [D] of its sentence, `text(item)` or the item itself; see `encode_iter`.
+
+        `start` is the number of sentences encoded earlier; errors count them, too.
 
         Iterate to the end: warnings about long and unknown sentences come only then. Raises what `encode` raises.
 

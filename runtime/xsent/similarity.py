@@ -68,14 +68,13 @@ def cosines_with(vector: ArrayLike, rows: Floats) -> Floats:
     return clipped(np.einsum("nd,nd->n", np.broadcast_to(query, rows.shape), rows))
 
 
-def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int = CANDIDATES) -> tuple[Ints, Floats]:
+def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1) -> tuple[Ints, Floats]:
     """Find the k candidates of highest cosine for every query, exactly.
 
     Args:
         queries: Vectors [q, D].
-        candidates: Vectors [c, D]; may be a memory map, only `block` rows are read at once.
+        candidates: Vectors [c, D]; may be a memory map, which is read in blocks.
         k: Neighbours per query, at most c.
-        block: Candidates scored at once.
 
     Returns:
         Indices [q, min(k, c)] and cosines of the same shape, best first; ties keep the lower index.
@@ -85,11 +84,10 @@ def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int
         >>> NOTES[rows[0, 0]]
         'The meeting is on Friday.'
     """
-    block = whole_number("block", block)
     rows = NormalizedBlocks(candidates)
     search = NearestSearch(queries, min(whole_number("k", k), len(rows) or 1))
-    for start in range(0, len(rows), block):
-        search.add_unit(rows.block(start, block))
+    for start in range(0, len(rows), CANDIDATES):
+        search.add_unit(rows.block(start, CANDIDATES))
     return search.indices, search.scores
 
 

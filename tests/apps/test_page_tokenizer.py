@@ -80,6 +80,7 @@ DIGITS = [  # numbers in all notations, and beside what is none
     "令和6年4月1日 R6.4.1 令和元年5月 平成 31 年 4 月 30 日 昭和六十四年一月七日",
     "2024年(令和6年)4月1日 二〇二四年十二月二十五日",
     "14:30 2:30 pm 2:30 P.M. 12 am 14h30 18 h 14.30 Uhr 18 Uhr 8 Uhr abends 14.30 uur 14時30分 3時間 10:00-12:00",
+    "2 hours and 15 minutes, 2 Std. 15 Min. 2時間15分 2時間半 2 часа 15 минут",
     "令和元年 Backup_20240229.tar 20241301 05-Dec-25 5/dez/25 05DEC2025 5 déc. '25 15/05 1/12/3 17u20 18 ч 45 мин 21u",
     "½ cup, 2½, 1/2 cup 2 3/4 l 5/4 1/2/2024 half a cup, halbe Tasse, la media XK-42 LH-442-B 1200-435 12-14",
     "2.5 l 0,75 3.10 1.5.2 2,5. 9003 114 552 12 34 56 78 2024 12",

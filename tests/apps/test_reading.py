@@ -195,6 +195,14 @@ def test_subtitles_have_no_times(tmp_path: Path) -> None:
     ]
     endless = f"1\n00:00:01,000 --> 00:00:02,000\nWe wait &#{'9' * 5000}; for you.\n"
     assert texts(tmp_path, endless, "a.srt") == ["We wait \ufffd for you."]
+    named = "00:01.000 --> 00:02.000\nAnna: We met\n\n00:02.000 --> 00:03.000\nAnna: by the harbour, at six,\n\n"
+    named += "00:03.000 --> 00:04.000\nAnna: and left.\n\n00:04.000 --> 00:05.000\nBen: Left?\n"
+    assert texts(tmp_path, f"WEBVTT\n\n{named}", "a.vtt") == [
+        "Anna: We met by the harbour, at six, and left. Ben: Left?"
+    ]
+    cut = f"1\n00:00:01,000 --> 00:00:02,000\n{'I see. ' * 27}\n\n2\n00:00:02,000 --> 00:00:03,000\nThe key is\n\n"
+    cut += "3\n00:00:03,000 --> 00:00:04,000\nin the shed.\n"
+    assert texts(tmp_path, cut, "a.srt")[1:] == ["The key is in the shed."]
     both = "1\n00:00:01,000 --> 00:00:02,000\n手紙は下に\n隠してあった。\nThe letter\nwas below.\n\n"
     both += "2\n00:00:03,000 --> 00:00:04,000\nだれが？"
     assert texts(tmp_path, both, "a.srt") == ["手紙は下に隠してあった。 The letter was below. だれが？"]

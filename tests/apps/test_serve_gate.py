@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from xsent_apps.server.requests import Gate, Metrics
+from xsent_apps.server.requests import Gate
 
 BODY = {"type": "http.request", "body": b"x", "more_body": False}
 PART = {**BODY, "more_body": True}
@@ -15,7 +15,7 @@ PART = {**BODY, "more_body": True}
 
 def gate(app: ASGIApp, api_key: str | None = None) -> Gate:
     """A gate with one place."""
-    return Gate(app, places=1, seconds=30, api_key=api_key, hosts=None, paths=frozenset(), metrics=Metrics({}))
+    return Gate(app, places=1, seconds=30, api_key=api_key, hosts=None)
 
 
 @dataclass

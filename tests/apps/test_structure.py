@@ -86,6 +86,13 @@ def test_a_drawn_line_separates_and_underlines_only_what_fits(tmp_path: Path) ->
     assert shown(tmp_path, "a.txt", "A whole evening\n========\nIt rained.\n") == [("It rained.", "A whole evening")]
 
 
+def test_drawn_lines_are_no_text(tmp_path: Path) -> None:
+    letter = "━━━━━━━━\n■【1】お知らせ■━━━━\n━━━━━━━━\n休館です。\n\n◆◇◆◇\n\n"
+    letter += "----- Signed -----\n______ / Anna /\n~~ ~~ ~~\n+----+---+\n"
+    assert shown(tmp_path, "a.txt", letter) == [("■【1】お知らせ■ 休館です。 Signed / Anna /", "")]
+    assert shown(tmp_path, "a.md", "| a | b |\n|-----|:-----|\n| ______ | 5 -- 6 |\n") == [("b: 5 -- 6", "")]
+
+
 def test_separators_of_lines_end_lines(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("House\u2028\u2028Roof:\u2028• call Ann\u2029Well\n", encoding="utf-8")
     assert [passage[:2] for passage in read_passages(tmp_path / "a.txt")] == [(1, "House"), (1, "• call Ann Well")]
@@ -145,7 +152,7 @@ def test_data_is_no_passage_and_long_words_are(tmp_path: Path) -> None:
     address = f"https://a.example/{BASE64}"
     for note, text in (
         (f"One.\n{BASE64}\nTwo.", "One. Two."),
-        (f"One.\n\n-----BEGIN-----\n{WRAPPED}-----END-----\n", "One. -----BEGIN----- -----END-----"),
+        (f"One.\n\n-----BEGIN-----\n{WRAPPED}-----END-----\n", "One. BEGIN END"),
         (f"One.\ndata:image/png;base64,{WRAPPED}Two.", "One. Two."),
         (f"One {token} two.", f"One {token} two."),
         (f"One {address} two.", f"One {address} two."),

@@ -23,7 +23,8 @@ def test_the_nearest_is_found_with_an_index_and_without(
     monkeypatch.setattr(f"{EXAMPLE}.INDEXED", indexed)
     lines = write_lines(tmp_path / "a.txt", (f"Anna sees Boris {n}" for n in range(300)))
     assert run("encode", lines, "--output", tmp_path / "a.parquet", "--model", mini_bundle)[0] == 0
-    assert fill(tmp_path / "a.parquet", tmp_path / "a.lance") == 300
+    (tmp_path / "a.parquet.json").write_text("{}")  # as in a folder that Ray wrote
+    assert fill(tmp_path, tmp_path / "a.lance") == 300
     encoder = SentenceEncoder(mini_bundle)
     [found] = VectorDatabase(tmp_path / "a.lance", encoder).ask("Anna sees Boris 7", k=1)
     cosine = encoder.similarity(*encoder.encode([found["sentence"], "Anna sees Boris 7"]))

@@ -110,7 +110,7 @@ def test_a_short_option_means_one_thing() -> None:
             for option in (one for one in found.params if one.param_type_name == "option"):
                 for short in (name for name in option.opts if re.fullmatch("-.", name)):
                     meanings.setdefault(short, set()).add(max(option.opts, key=len))
-    assert meanings.pop("-k") == {"--top-k", "--neighborhood"}  # how many of the nearest, in search and in mining
+    assert meanings.pop("-k") == {"--top-k", "--neighbors"}  # how many of the nearest, in search and in mining
     assert {short: names for short, names in meanings.items() if len(names) > 1} == {}
 
 

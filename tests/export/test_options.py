@@ -9,6 +9,7 @@ import pytest
 import sentencepiece
 from commands import raises
 
+from xsent.bundle import builtin_path
 from xsent.errors import DataError, ParityError
 from xsent_export.export import export
 from xsent_export.options import BundleSpec, ExportOptions, count_pieces, pruned, trained_depths, trained_dims
@@ -107,3 +108,4 @@ def test_what_cannot_be_made_or_measured_or_lost_too_much_is_refused(
 def test_a_bundle_has_no_pairs_to_measure_with(mini_bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"^{mini_bundle}: has no held-out pairs to measure with; .* with --gate-data"):
         export(mini_bundle, tmp_path / "out")
+    raises(DataError, f"{builtin_path()}: has no held-out pairs", export, Path("builtin"), tmp_path / "out")

@@ -43,13 +43,16 @@ JOBS = [
     Job("xsent encode a.txt --output a.npy --force", "xsent encode old.txt --output a.npy"),
     Job(
         "xsent encode a.txt --output a.jsonl --force",
-        "xsent encode old.txt --output a.jsonl --no-normalize",
+        "xsent encode old.txt --output a.jsonl --truncate-dim 8",
         parts=True,
     ),
     Job("xsent encode a.txt --output a.parquet", again="--resume"),
     Job("xsent classify fit a.tsv a.npz --force", "xsent classify fit old.tsv a.npz", parts=True),
     Job("xsent documents fit en=a.txt de=old.txt --output space"),
-    Job("xsent documents embed a.txt --language en --output a.npy"),
+    Job(
+        "xsent documents embed a.txt --language en --fitted space --output a.npy",
+        "xsent documents fit en=a.txt --output space",
+    ),
     Job("xsent documents align a.txt old.txt --languages en,de"),
     Job("xsent index a.txt x", again="--resume", parts=True),
     Job("xsent index a.txt x --force", "xsent index old.txt x", parts=True),

@@ -305,7 +305,6 @@ CALLS = {
         xsent.mine_bitext(FIVE, FIVE, k=k),
         xsent.margin_scores(FIVE, FIVE, k=k),
     ),
-    "block": lambda _, block: xsent.nearest(TWO, FIVE, block=block),
     "margin": lambda _, margin: (
         xsent.margin_scores(FIVE, FIVE, margin=margin),
         xsent.align_documents(FIVE, FIVE, margin=margin),
@@ -316,7 +315,7 @@ CALLS = {
     "truncate_dim": lambda encoder, dim: encoder.encode("Anna", truncate_dim=dim),
     "precision": lambda encoder, precision: encoder.encode("Anna", precision=precision),
     "on_long": lambda encoder, on_long: encoder.encode("Anna", on_long=on_long),
-    "start": lambda encoder, start: list(encoder.encode_iter(["Anna"], start=start)),
+    "start": lambda encoder, start: list(encoder.encode_items(["Anna"], start=start)),
     "threads": lambda encoder, threads: SentenceEncoder(encoder.bundle.path, backend="numpy", threads=threads),
 }
 REFUSED = (TypeError, ValueError)
@@ -353,7 +352,9 @@ LONG = {
     "xsent_apps.server.command.listen": lambda *_: socket.socket(),
     "xsent_apps.server.command.run_server": None,
     "mcp.server.mcpserver.MCPServer.run": None,
-    "xsent_apps.web.command._serve": None,
+    "xsent_apps.web.command.listen": lambda *_: socket.socket(),
+    "xsent_apps.web.command.run_server": None,
+    "xsent_apps.web.command.webbrowser.open": None,
     "watchfiles.watch": (),
     "xsent.cli.doctor.examine": (),
     "xsent_bench.run.measure_steps": Path("notes.txt"),

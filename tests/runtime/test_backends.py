@@ -6,15 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
 from commands import raises
 
 from xsent import open_model as models
-from xsent.backends import base as backends
-from xsent.backends.base import BACKENDS, default_backend, open_backend, preload_backend
+from xsent.backends.base import BACKENDS, default_backend, open_backend
 from xsent.bundle import Bundle
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BackendError, BundleError, MissingExtraError
@@ -28,11 +26,6 @@ def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.Mon
     assert np.isfinite(open_backend("numpy", builtin).embed(np.arange(5)[None])).all()
     advice = "install it again, or run pip uninstall onnxruntime: numpy takes over"
     raises(MissingExtraError, advice, open_backend, "onnx", builtin)
-    monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
-    broken = ImportError("libgomp.so.1 is not there")
-    with mock.patch.object(backends, "import_module", side_effect=broken) as asked, preload_backend("onnx"):
-        pass
-    asked.assert_called_once_with("onnxruntime")
 
 
 TEXTS = ["Anna sees Boris.", "", "Clara", "David voit Elena"] * 5

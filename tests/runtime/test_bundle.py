@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from commands import Runner, assert_refused, edit_json, flip_byte
 from indexes import overwrite
@@ -112,19 +111,6 @@ def test_golden_vectors_that_differ_or_tell_nothing(bundle: Path) -> None:
     ]:
         edit_json(bundle / "xsent.json", golden=golden | fields)
         assert message in refusal(bundle, verify)
-
-
-@pytest.mark.parametrize("layers", [0, 1, 2])
-def test_files_may_be_links_into_different_folders(layers: int, deep_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "bundle").mkdir()
-    for number, file in enumerate(deep_bundle.iterdir()):
-        (tmp_path / str(number)).mkdir()
-        (tmp_path / "bundle" / file.name).symlink_to(shutil.copy(file, tmp_path / str(number) / "content"))
-    texts = ["Anna, Boris, Clara and David.", "Greta"]
-    for backend in ("onnx", "numpy"):
-        folders = tmp_path / "bundle", deep_bundle
-        linked, plain = (SentenceEncoder(folder, layers=layers, backend=backend) for folder in folders)
-        assert np.array_equal(linked.encode(texts), plain.encode(texts))
 
 
 def test_the_command_verifies_bundles_and_indexes(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_fit(run: Runner, folder: Path) -> None:
     code, out, err = run(*fit, train, folder / "a.npz")
     assert (code, err, is_one_line(out)) == (0, "", True)
     assert out.startswith(f"{folder / 'a.npz'}: 3 labels from 12 examples; in cross-validation ")
-    options = ["--unknown", 0.7, "--balanced", "--seed", 3, "--json"]
+    options = ["--unknown", 0.7, "--balanced", "--json"]
     facts = json.loads(run(*fit, train, folder / "b.npz", *options)[1])
     assert facts["labels"] == ["animals", "money", "weather"]
     head = LinearClassifier.load(folder / "b.npz", fingerprint=SentenceEncoder().fingerprint)
@@ -116,7 +116,7 @@ def test_evaluate_folders_and_files(run: Runner, folder: Path) -> None:
     assert unknown[1].split()[:4] == ["train", "unknown", "en", "fr"]
     assert [line.split()[1] for line in unknown[2:4]] == ["lost", "found"]
     assert "label    animals  money  weather" in out and "seeds only draw the folds" in out
-    (row,) = rows("--train", "en", "--test", "fr", "--seeds", 2)
+    _, row = rows("--train", "en", "--seeds", 2)
     assert (row["train"], row["test"], row["accuracy"], row["accuracies"]) == ("en", "fr", 100, [100, 100])
     assert 0 <= row["lost"] < row["found"] <= 100
     assert row["confusion"][0] == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
@@ -156,4 +156,7 @@ def test_labels_by_description(run: Runner, folder: Path) -> None:
     assert again[0] == 0
     answers = [list(read_rows(folder / name, ["label", "text"])) for name in ("out.jsonl", "again.jsonl")]
     assert answers[0] == answers[1] == [[label, text] for label, text in FRENCH.items()]
+    assert run(*command, "--unknown", "1", "--head", head, "--force")[0] == 0
+    strict = run("classify", "predict", head, table, "--column", "text")[1]
+    assert {line.split("\t")[0] for line in strict.splitlines()} == {"unknown"}
     assert_refused(run(*command[:-2]), "at least two different labels")

@@ -15,6 +15,8 @@ from xsent.encoder import SentenceEncoder
 from xsent.files.vectors import open_vectors
 from xsent.mining.bitext import align_documents
 
+pytest.importorskip("sentencex")
+
 LANGUAGES = ("en", "fr")
 
 Call = Callable[..., tuple[int, str, str]]
@@ -26,8 +28,8 @@ def documents(language: str) -> list[list[str]]:
     return [[texts[place], texts[place + 5]] for place in range(28)]
 
 
-def write_sentences(path: Path, texts: list[list[str]]) -> Path:
-    path.write_text("\n\n".join(map("\n".join, texts)) + "\n", encoding="utf-8")
+def write_lines(path: Path, texts: list[list[str]]) -> Path:
+    path.write_text("".join(f"{' '.join(text)}\n" for text in texts), encoding="utf-8")
     return path
 
 
@@ -38,12 +40,12 @@ def call(run: Runner, mini_bundle: Path) -> Call:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> dict[str, Path]:
-    return {code: write_sentences(tmp_path / f"news.{code}", documents(code)) for code in LANGUAGES}
+    return {code: write_lines(tmp_path / f"news.{code}", documents(code)) for code in LANGUAGES}
 
 
 @pytest.fixture
 def both(sources: dict[str, Path]) -> tuple[object, ...]:
-    return ("align", *sources.values(), "--languages", "en,fr", "--sentences")
+    return ("align", *sources.values(), "--languages", "en,fr")
 
 
 def test_align_prints_score_and_names_and_the_recall(
@@ -67,7 +69,6 @@ def test_align_prints_score_and_names_and_the_recall(
 
 
 def test_align_folders_by_the_names_of_files(call: Call, tmp_path: Path) -> None:
-    pytest.importorskip("sentencex")
     for code in LANGUAGES:
         (tmp_path / code).mkdir()
         for number, texts in enumerate(documents(code)):
@@ -80,15 +81,14 @@ def test_align_folders_by_the_names_of_files(call: Call, tmp_path: Path) -> None
     assert {name for row in rows for name in row[1:]} <= {f"story{number}" for number in range(28)}
     assert len(rows) > 14
     no_names = "no document has the name of one on the other side"
-    options = ["--languages", "en,fr", "--sentences", "--recall"]
-    source = write_sentences(tmp_path / "numbered", documents("en"))
-    assert_refused(call("align", source, tmp_path / "fr", *options), no_names)
+    source = write_lines(tmp_path / "numbered", documents("en"))
+    assert_refused(call("align", source, tmp_path / "fr", "--languages", "en,fr", "--recall"), no_names)
 
 
 def test_embed_with_what_was_fitted(
-    call: Call, run: Runner, sources: dict[str, Path], both: tuple[object, ...], tmp_path: Path, mini_bundle: Path
+    call: Call, run: Runner, sources: dict[str, Path], tmp_path: Path, mini_bundle: Path
 ) -> None:
-    fit = ["fit", *(f"{code}={path}" for code, path in sources.items()), "--sentences", "--output"]
+    fit = ["fit", *(f"{code}={path}" for code, path in sources.items()), "--output"]
     code, out, _ = call(*fit, tmp_path / "space")
     about = json.loads((tmp_path / "space" / "documents.json").read_text())
     before, after = (round(100 * about["accuracies"][place], 1) for place in (0, -1))
@@ -97,27 +97,25 @@ def test_embed_with_what_was_fitted(
     report = json.loads(call(*fit, tmp_path / "again", "--rank", 3, "--json")[1])
     assert (report["languages"], report["rank"], report["accuracies"]) == (["en", "fr"], 3, [])
     output, fitted = tmp_path / "fr.npy", ("--fitted", tmp_path / "space")
-    command = ("embed", sources["fr"], "--language", "fr", "--sentences", *fitted, "--output")
+    command = ("embed", sources["fr"], "--language", "fr", *fitted, "--output")
     assert call(*command, output) == (0, "", f"{output}: 28 vectors of 32 numbers\n")
     loaded, opened = DocumentEncoder.load(fitted[1], SentenceEncoder(mini_bundle)), open_vectors(output)
     assert np.array_equal(opened.rows, loaded.encode(documents("fr"), "fr"))
     assert (opened.note.fingerprint, opened.note.normalized) == (loaded.fingerprint, True)
-    assert call(*both, *fitted)[1] == call(*both)[1]
     assert_refused(run("documents", *command, tmp_path / "x.npy"), "use the model it was fitted with")
     assert not (tmp_path / "x.npy").exists()
 
 
-def test_embed_alone_writes_names_and_warns_of_empty_documents(call: Call, tmp_path: Path) -> None:
-    pytest.importorskip("sentencex")
-    source = tmp_path / "news.en"
-    source.write_text("\n".join([*map(" ".join, documents("en")), ""]) + "\n")
+def test_embed_writes_names_and_warns_of_empty_documents(call: Call, tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "news.en", [*documents("en"), []])
     warning = "Warning: 1 of 29 documents are empty; their vectors are zero\n"
     written = f"{tmp_path / 'en.jsonl'}: 29 vectors of 32 numbers\n"
-    assert call("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl") == (0, "", warning + written)
+    assert call("fit", f"en={source}", "--output", tmp_path / "space")[0] == 0
+    again = ("embed", source, "--language", "en", "--fitted", tmp_path / "space", "--output", tmp_path / "en.jsonl")
+    assert call(*again) == (0, "", warning + written)
     content = (tmp_path / "en.jsonl").read_text()
     rows = [json.loads(line) for line in content.splitlines()]
     assert [row["sentence"] for row in rows] == [str(number) for number in range(1, 30)]
     assert not any(rows[28]["vector"])
-    again = ("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl")
     assert_refused(call(*again), "en.jsonl: exists; --force replaces it")
     assert call(*again, "--force")[0] == 0 and (tmp_path / "en.jsonl").read_text() == content

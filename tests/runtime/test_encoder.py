@@ -97,6 +97,7 @@ def test_wrong_texts_options(encoder: SentenceEncoder) -> None:
     for given, arguments, message in [
         (["Anna"], {"truncate_dim": 0}, "truncate_dim = 0 must"),
         (["Anna"], {"precision": "int4"}, "precision = 'int4' must"),
+        (["Anna"], {"precision": "int8", "normalize_embeddings": False}, "precision = 'int8' does not keep lengths"),
         (["Anna"], {"on_long": "cut"}, "on_long = 'cut' must"),
         (["Anna", b"Boris"], {}, r"sentence 2 .*expected str, got bytes"),
         ({"a": "Anna"}, {}, "got a dict, whose keys would be encoded"),

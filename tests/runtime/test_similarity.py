@@ -4,6 +4,7 @@ import mmap
 import os
 from operator import itemgetter
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ def test_blocks_change_nothing(sizes: tuple[int, int, int, int], seed: int) -> N
     (queries, count, k, block), random = sizes, np.random.default_rng(seed)
     asked = random.integers(-2, 3, (queries, 3))  # small whole numbers: many ties
     candidates = random.integers(-2, 3, (count, 3))
-    indices, scores = nearest(asked, candidates, k, block=block)
+    with mock.patch("xsent.similarity.CANDIDATES", block):
+        indices, scores = nearest(asked, candidates, k)
     cosines = cosine_similarity(asked, candidates)
     assert indices.shape == scores.shape == (queries, min(k, count))
     assert np.allclose(scores, -np.sort(-cosines, axis=1)[:, :k], atol=1e-6)
@@ -123,12 +125,13 @@ def test_cosines_and_nearest_by_hand() -> None:
     with pytest.raises(ValueError, match="infinite"):
         unit_rows(damaged)
     for block in (1, 2, 3, 100):  # of equal cosines the lower index
-        indices, _ = nearest([[1, 0]], [[0, 1], [1, 0], [2, 0], [0, 3], [3, 0]], k=4, block=block)
+        with mock.patch("xsent.similarity.CANDIDATES", block):
+            indices, _ = nearest([[1, 0]], [[0, 1], [1, 0], [2, 0], [0, 3], [3, 0]], k=4)
         assert indices.tolist() == [[1, 2, 4, 0]]
     assert nearest(np.zeros((0, 3)), np.zeros((2, 3)))[0].shape[0] == 0
     assert nearest(np.zeros((2, 3)), np.zeros((0, 3)))[0].shape == (2, 0)
     queries = np.random.default_rng(0).normal(size=(2100, 4))  # more than are scored at once
-    assert (nearest(queries, queries, block=700)[0][:, 0] == np.arange(2100)).all()
+    assert (nearest(queries, queries)[0][:, 0] == np.arange(2100)).all()
     candidates = np.random.default_rng(0).normal(size=(2 * CANDIDATES + 10, 2))
     search = NearestSearch(candidates[[0, CANDIDATES, -1]], k=2)
     assert search.indices.shape == search.scores.shape == (3, 0)
@@ -150,7 +153,6 @@ def test_what_cannot_be_compared() -> None:
         (np.zeros((1, 1, 1)), [[1, 0]], {}, ValueError, "shape"),
         ([[1.0, np.nan]], [[1.0, 2.0]], {}, ValueError, "infinite, NaN"),
         ([[1.0]], [[1.0]], {"k": 0}, ValueError, "at least 1"),
-        ([[1.0]], [[1.0]], {"block": 0}, ValueError, "at least 1"),
     ]:
         for compare in (nearest,) if arguments else (cosine_similarity, nearest):
             raises(error, message, compare, a, b, **arguments)

@@ -296,7 +296,6 @@ def test_other_input_and_options_are_refused(
     for options, message in (
         (["--precision", "int8"], "precision was float32, is now int8"),
         (["--truncate-dim", 8], "dim was 32, is now 8"),
-        (["--no-normalize"], "normalized was True, is now False"),
         (["--on-long", "split"], "on_long was warn, is now split"),
         (["--model", builtin_path()], both),
         (["--force"], "use either --resume or --force"),

@@ -33,7 +33,8 @@ app = App()
 
 def fill(vectors: Path, database: Path) -> int:
     """Create a table from a Parquet file, or a folder of them, in constant memory; returns the number of rows."""
-    source = pyarrow.dataset.dataset(vectors, format="parquet")
+    files = sorted(vectors.glob("*.parquet")) if vectors.is_dir() else vectors  # Ray's folder has other files, too
+    source = pyarrow.dataset.dataset(files, format="parquet")
     if b"xsent" not in (source.schema.metadata or {}):
         raise DataError(
             f"{vectors}: its metadata does not name an encoder; write it with xsent encode --output NAME.parquet"

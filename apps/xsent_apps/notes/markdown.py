@@ -44,7 +44,8 @@ _TOKEN = re.compile(
       | \{\{ (?: [<%] [^{}\n]*+ (?<=[>%]) | (?:query|embed|renderer|video)\b [^{}\n]*+ ) \}\}    # Hugo, Logseq
       | \(\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)\)                     # a block of Logseq
       | (?<=>[ ]) \[![\w-]+\] [-+]? [ ]?                                       # the kind of a quotation
-      | (?<=\S) [ \t]++ \^[A-Za-z0-9-]{4,}+ $                                  # the name of a block
+      | (?: (?<=\S) [ \t] | ^ ) [ \t]*+ \^[A-Za-z0-9-]{4,}+ [ \t]*+ $            # the name of a block
+      | [ ]? \[ -?@ [\w:.-]++ [^\[\]\n]*+ \] (?![(:\[])                           # a citation
     )
     | (?P<opening>
         ^[ \t>]*+ (?:[-*+][ \t]++)? (?: %%(?!%) | :(?:LOGBOOK|PROPERTIES):(?=[ \t]*$) )

@@ -23,8 +23,8 @@ _COMMENT = re.compile(r"[ \t]*#(?:\s|$)|%%\(")
 _FIXED = re.compile(r"^[ \t]*: ")
 _ESCAPE = re.compile(r"^([ \t]*),(?=\*|#\+|,)")  # in a block
 _LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]+)\])?\]")
-# The number of a footnote, a comment, the target of a link.
-_UNSEEN = re.compile(r"\[fn:[\w-]+\]|@@comment:[^@\n]*@@|<<<?[^<>\n]+>>>?[ \t]?")
+# The number of a footnote, a citation, a comment, the target of a link.
+_UNSEEN = re.compile(r"\[fn:[\w-]+\]|[ \t]?\[cite(?:/[\w/-]+)?:[^\[\]\n]*\]|@@comment:[^@\n]*@@|<<<?[^<>\n]+>>>?[ \t]?")
 _MARKED = re.compile(  # code, and emphasis
     r"(?:(?<=[\s({'\"|-])|^)"
     r"(?:([=~])(?!\s)((?:(?!\1)[^\n`]){1,200})(?<!\s)\1|([*/_+])(?!\s)((?:(?!\3)[^\n]){1,200})(?<!\s)\3)"

@@ -30,6 +30,7 @@ _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
 _DRAWN = 8  # signs in a line that is drawn: below a heading that is at most twice as long, or between two texts
 _ITEM = re.compile(r"^\s*([-*+•·▪‣◦]|\d{1,3}[.)])\s")
+_LINE = re.compile(r"[ \t]?(?:[─-╿]{3,}|([-–—=~_*#－＝～＿])\1{4,})[ \t]?")  # drawn between words, or to write on
 _BOX = re.compile(r"^(\s*\S+)\s+\[(?:[xX]|[^\w\[\]])\](?=\s|$)")  # of a task, after the mark of its item
 # A list may begin on the line of a fence. A single line with both ends, such as ```ls```, does not open one.
 _FENCE = re.compile(r"[\s>]*+((?:[-*+]|\d{1,9}[.)])\s++)?(`{3,}+(?=[^`]*+$)|~{3,}+)(.*)")
@@ -297,12 +298,13 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
         return "heading" if text else "", len(heading[1]), text
     if underline := _UNDERLINE.match(line):
         return "underline", 1 if underline[1][0] == "=" else 2, line
+    if _ROW.match(line) and _UNDER_HEADER.match(line):
+        return None
+    line = _LINE.sub(" ", line)
+    if _ROW.match(line):
+        return "header" if _ROW.match(following) and _UNDER_HEADER.match(following) else "row", 0, line
     if not line.strip() or _is_rule(line):
         return "", 0, ""
-    if _ROW.match(line):
-        if _UNDER_HEADER.match(line):
-            return None
-        return "header" if _ROW.match(following) and _UNDER_HEADER.match(following) else "row", 0, line
     line = _QUOTE.sub("", line)
     if _ITEM.match(line):
         return "item", 0, _BOX.sub(r"\1", line)
@@ -310,9 +312,9 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
 
 
 def _is_rule(line: str) -> bool:
-    """Whether a line is only a separator, like `* * *`."""
+    """Whether a line is only a separator, like `* * *` and `◆◇◆◇`: one or two signs, repeated."""
     signs = "".join(line.split())
-    return len(signs) >= 3 and not signs.strip("-*_")
+    return len(signs) >= 3 and len({*signs}) < 3 and not any(map(str.isalnum, signs))
 
 
 def _cells(row: str) -> list[str]:

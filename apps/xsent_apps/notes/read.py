@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUES = re.compile(r"\s*(?:WEBVTT\b[^\n]*\n[^>]{0,500}?|\d+\s*\n\s*)[\d:]+[.,]\d+\s+-->")  # subtitles begin with one
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
+_SPEAKER = re.compile(r"[^\W\d_][\w.'’ -]{0,40}: ")
+_SENTENCE_END = re.compile(r"[.?!…][\"'»”’)]*[ \t]*$", re.MULTILINE)
 _HEARD = re.compile(  # but not said: [Music], also on two lines, (door opens), ♪
     r"^[\s-]*(?:[(（][^()（）]*[^\W\d_][)）]|\[[^\[\]]*\])\s*$"
     r"|(?<!\w)\[[^\[\]\d]*(?:\]|$)\s*|^[^\[\]\d]*\]\s*|[♪♫]\s*"
@@ -140,16 +142,26 @@ def _read_subtitles(text: str) -> Source:
     spoken = False  # after the time of a subtitle, up to an empty line
     last = list[str]()  # the lines of the subtitle before
     said = list[str]()
+    speaker = ""
+    has_sentences = len(_SENTENCE_END.findall(text)) > text.count("-->") / 10  # unlike automatic captions
     hyphens = Hyphens(text)
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if _CUE.match(line):
             spoken, last, said = True, said, []
         elif not line.strip():
             spoken = False
-            lines += [*hyphens.rejoined(title, shortest=1), (number, "")]
+            if title:
+                continues = has_sentences and title[0][1][:1].islower()
+                if continues and lines and not _SENTENCE_END.search(lines[-2][1]):
+                    lines.pop()
+                lines += [*hyphens.rejoined(title, shortest=1), (number, "")]
             title = []
         elif spoken:
-            said.append(_HEARD.sub("", without_entities(_CUE_TAG.sub("", without_ruby_tags(line)))))
+            heard = _HEARD.sub("", without_entities(_CUE_TAG.sub("", without_ruby_tags(line))))
+            if not said:
+                before, speaker = speaker, (_SPEAKER.match(heard) or [""])[0]
+                heard = heard.removeprefix(before)
+            said.append(heard)
             if said[-1] not in last:  # captions that roll repeat the line above
                 title.append((number, said[-1]))
     return Source(lines, [])

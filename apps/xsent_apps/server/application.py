@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -33,7 +32,6 @@ from xsent_apps.server.requests import (
     EmbeddingsForm,
     Gate,
     Limits,
-    Metrics,
     OnLong,
     SearchForm,
     allow_origins,
@@ -80,27 +78,27 @@ def create_app(
         >>> app = create_app(encoder)  # `uvicorn MODULE:app` serves it
     """
     limits = limits or Limits()
-    metrics = Metrics({"name": encoder.bundle.name, "fingerprint": encoder.fingerprint})
     served = {name: ServedIndex(index, encoder) for name, index in (indexes or {}).items()}
-    service = Service(encoder, heads or {}, served, {*aliases}, on_long, limits, metrics)
+    service = Service(encoder, heads or {}, served, {*aliases}, on_long, limits)
     routes = [
         Route("/v1/embeddings", service.embeddings, methods=["POST"]),
         Route("/v1/models", service.models),
-        Route("/v1/models/{id:path}", service.model),
         Route("/classify", service.classify, methods=["POST"]),
         Route("/search", service.search, methods=["POST"]),
-        Route("/metrics", service.metrics),
         Route(HEALTH, service.health),
     ]
-    routes.append(_schema_route(routes, needs_key=api_key is not None))
+    schema = _make_schema(routes, needs_key=api_key is not None)
+
+    async def show_schema(_: Request) -> Response:
+        return json_response(schema)
+
+    routes.append(Route("/openapi.json", show_schema))
     gate = Middleware(
         Gate,
         places=encoder.threads + limits.queue,
         seconds=limits.seconds,
         api_key=api_key,
         hosts=hosts,
-        paths=frozenset(route.path for route in routes),
-        metrics=metrics,
     )
     refused = dict.fromkeys((ApiError, HTTPException, ClientDisconnect), _refused)
     failed = dict.fromkeys((XsentError, OSError, Exception), _failed)
@@ -126,7 +124,7 @@ def _routing_message(request: Request, error: HTTPException) -> str:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         return f"{asked}: this path takes {(error.headers or {}).get('Allow', 'another method')}"
     if error.status_code == HTTPStatus.NOT_FOUND:
-        offered = ", ".join(route.path for route in request.app.routes if "{" not in route.path)
+        offered = ", ".join(route.path for route in request.app.routes)
         return f"{asked}: no such path; this server has {offered}; the base_url of OpenAI's clients ends in /v1"
     return f"{asked}: {error.detail}"
 
@@ -180,7 +178,6 @@ class Service:
     aliases: set[str]
     on_long: OnLong
     limits: Limits
-    counters: Metrics
 
     def __post_init__(self) -> None:
         self._workers = Workers(self.encoder.threads)
@@ -246,22 +243,16 @@ class Service:
 
     async def models(self, _: Request) -> Response:
         """The model under all its names, in OpenAI's format."""
+        encoder = self.encoder
+        facts = {"fingerprint": encoder.fingerprint, "dimensions": self._widths, "max_length": encoder.max_length}
+        facts |= {"languages": encoder.languages, "heads": [*self.heads], "indexes": [*self.indexes]}
+        about = {"object": "model", "created": 0, "owned_by": "xsent", **facts}
         names = [self._name, *sorted(self._names - {self._name, DEFAULT})]
-        return json_response({"object": "list", "data": [self._about(name) for name in names]})
-
-    async def model(self, request: Request) -> Response:
-        """The model under one of its names."""
-        name = request.path_params["id"]
-        self._check(name, 0, "")
-        return json_response(self._about(name))
+        return json_response({"object": "list", "data": [{"id": name, **about} for name in names]})
 
     async def health(self, _: Request) -> Response:
         """Whether the server is running, and with which model."""
         return json_response({"status": "ok", "model": self._name, "fingerprint": self.encoder.fingerprint})
-
-    async def metrics(self, _: Request) -> Response:
-        """Counters for Prometheus."""
-        return Response(self.counters.page(), media_type=CONTENT_TYPE_LATEST)
 
     async def _encode(
         self, texts: list[str], request: Request, options: dict[str, Any], *, may_be_empty: bool = False
@@ -288,13 +279,6 @@ class Service:
         turns = await self._workers.map(encode, texts, request, kind)
         return np.concatenate([vectors for vectors, _ in turns]), [used for _, used in turns]
 
-    def _about(self, name: str) -> dict[str, Any]:
-        """Information about the model under this name."""
-        encoder = self.encoder
-        facts = {"fingerprint": encoder.fingerprint, "dimensions": self._widths, "max_length": encoder.max_length}
-        facts |= {"languages": encoder.languages, "heads": [*self.heads], "indexes": [*self.indexes]}
-        return {"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts}
-
     def _count(self, turn: Turn, param: str, longest: int, *, may_be_empty: bool = False) -> tuple[int, int]:
         """Number of tokens and of texts that are split. Raises ApiError if a text is too long or invalid.
 
@@ -315,8 +299,6 @@ class Service:
                 raise ApiError(400, message + more, param=param, code="context_length_exceeded")
             total += tokens
             split += tokens > self.encoder.max_length
-        self.counters.texts.inc(len(turn.items))
-        self.counters.tokens.inc(total)
         return total, split
 
     def _check(self, model: str, items: int, param: str) -> None:
@@ -349,16 +331,6 @@ def _choose(known: Mapping[str, T], name: str | None, kind: str) -> tuple[str, T
     return chosen, known[chosen]
 
 
-def _schema_route(routes: Iterable[Route], *, needs_key: bool) -> Route:
-    """One more route, which describes the others."""
-    schema = _make_schema(routes, needs_key=needs_key)
-
-    async def show_schema(_: Request) -> Response:
-        return json_response(schema)
-
-    return Route("/openapi.json", show_schema)
-
-
 def _make_schema(routes: Iterable[Route], *, needs_key: bool) -> dict[str, Any]:
     """The OpenAPI schema of the routes, with the fields of their requests."""
     paths = {}
@@ -368,10 +340,7 @@ def _make_schema(routes: Iterable[Route], *, needs_key: bool) -> dict[str, Any]:
         if form := FORMS.get(route.path):
             content = {"application/json": {"schema": form.model_json_schema()}}
             operation["requestBody"] = {"required": True, "content": content}
-        if names := [*route.param_convertors]:
-            place = {"in": "path", "required": True, "schema": {"type": "string"}}
-            operation["parameters"] = [{"name": name, **place} for name in names]
-        paths[route.path_format] = {"post" if form else "get": operation}
+        paths[route.path] = {"post" if form else "get": operation}
     about = {"title": "xsent", "version": version("xsent")}
     schema: dict[str, Any] = {"openapi": "3.1.0", "info": about, "paths": paths}
     if needs_key:

@@ -72,7 +72,7 @@ def serve(
     access_log: Annotated[bool, typer.Option(help="Log each request in one line, without its texts.")] = True,
     threads: ThreadsOption = None,
 ) -> None:
-    """Serve an OpenAI-compatible /v1/embeddings, and /classify, /search, /health and /metrics.
+    """Serve an OpenAI-compatible /v1/embeddings, and /classify, /search and /health.
 
     Ctrl-C and SIGTERM let running requests finish.
     """

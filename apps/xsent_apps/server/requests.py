@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Annotated, Any, Literal, TypeVar
 
 import anyio
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError, model_validator
 from pydantic_core import to_json
 from starlette.datastructures import Headers
@@ -29,7 +28,6 @@ FINGERPRINT, SPLIT = "X-Xsent-Fingerprint", "X-Xsent-Split"  # headers of answer
 # Need no key: monitors and browsers have none, and nothing there is secret.
 OPEN = frozenset({HEALTH, "/openapi.json"})
 BODY_SECONDS = 30  # for a client to send the body
-BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)  # seconds
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})  # names of this machine in the Host header
 _PORT = re.compile(r":\d+$")
@@ -126,7 +124,6 @@ class EmbeddingsForm(Form):
     dimensions: int | None = Field(
         None, description="Numbers per vector: one of the lengths that `/v1/models` lists; default: all."
     )
-    user: str | None = Field(None, description="OpenAI's field; ignored.")
     on_long: OnLong | None = Field(
         None, description="Split texts that are too long, or refuse them; default: the server's `--on-long`."
     )
@@ -196,26 +193,6 @@ async def _read_body(request: Request, limit: int) -> bytearray:
     return body
 
 
-class Metrics:
-    """Counters of one application and of its process, for Prometheus."""
-
-    def __init__(self, model: dict[str, str]) -> None:
-        self._registry = registry = CollectorRegistry()
-        ProcessCollector(registry=registry)
-        Info("xsent_model", "The model", registry=registry).info(model)
-        labels = ("path", "status")
-        self.requests = Counter("xsent_requests", "Requests by path and status", labels, registry=registry)
-        seconds = "From the header to the complete answer"
-        self.seconds = Histogram("xsent_request_seconds", seconds, ["path"], buckets=BUCKETS, registry=registry)
-        self.inside = Gauge("xsent_requests_inside", "Requests being processed or waiting", registry=registry)
-        self.texts = Counter("xsent_texts", "Texts encoded", registry=registry)
-        self.tokens = Counter("xsent_tokens", "Tokens encoded", registry=registry)
-
-    def page(self) -> bytes:
-        """All counters as text."""
-        return generate_latest(self._registry)
-
-
 def allow_origins(origins: Sequence[str]) -> list[Middleware]:
     """CORS middleware for these origins; it comes before the gate, because browsers send a preflight without a key."""
     cors = Middleware(
@@ -247,7 +224,7 @@ class _Answer:
 
 @dataclass(eq=False, repr=False)
 class Gate:
-    """Middleware that counts and logs requests, and refuses at once those that cannot be served.
+    """Middleware that logs requests, and refuses at once those that cannot be served.
 
     So nothing piles up. A request keeps its place until its answer is sent, because a slow reader uses memory, too.
     When all places are taken, a new request gets the place of the one that has waited longest for its client to send
@@ -260,8 +237,6 @@ class Gate:
     seconds: float  # most seconds per request
     api_key: str | None
     hosts: Iterable[str] | None
-    paths: frozenset[str]  # counted by name; all others together
-    metrics: Metrics
     inside: int = 0
     full: bool = False  # from the first refusal until half of the places are free
     # Requests waiting for their client, longest first
@@ -272,11 +247,10 @@ class Gate:
         self._hosts = None if self.hosts is None else _LOCAL | {host_name(name) for name in self.hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve or refuse one request, and count it."""
+        """Serve or refuse one request, and log it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path = scope["path"] if scope["path"] in self.paths else "other"
         answer = _Answer(send)
         began = perf_counter()
         try:
@@ -292,14 +266,10 @@ class Gate:
             else:
                 await self._serve(scope, receive, answer)
         finally:
-            seconds = perf_counter() - began
-            status = answer.status or 500  # no answer means a bug
-            self.metrics.requests.labels(path, status).inc()
-            self.metrics.seconds.labels(path).observe(seconds)
-            texts = scope.get("state", {}).get("texts", 0)
             if scope["path"] != HEALTH:  # monitors request it twice a minute
-                named = plain(scope["path"][:100])
-                logger.info("%s %s %d, %.1f ms, texts: %d", scope["method"], named, status, 1000 * seconds, texts)
+                named, status = plain(scope["path"][:100]), answer.status or 500  # no answer means a bug
+                took, texts = 1000 * (perf_counter() - began), scope.get("state", {}).get("texts", 0)
+                logger.info("%s %s %d, %.1f ms, texts: %d", scope["method"], named, status, took, texts)
 
     async def _serve(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         """Serve one request within the time limit."""
@@ -324,7 +294,6 @@ class Gate:
 
     def _take_places(self, change: int) -> None:
         self.inside += change
-        self.metrics.inside.set(self.inside)
         self.full = self.full and self.inside > self.places // 2
 
     async def _wait(self, request: anyio.CancelScope, client: Awaitable[T]) -> T:

@@ -39,10 +39,6 @@ def web(
         written = site.write(out, replace=force)
         typer.echo(f"{out}: {len(site.files) + 1} files, {written / 1e6:.1f} MB")
         return
-    _serve(site, host, port, open_page)
-
-
-def _serve(site: Site, host: str, port: int, open_page: bool) -> None:
     with require_extra("apps"):
         from xsent_apps.web.server import create_app
     with listen(host, port) as listener, suppress(KeyboardInterrupt):  # the usual way to stop

@@ -50,8 +50,6 @@ class Site:
         ).bundle  # opens all of it: a damaged bundle fails here, not in the page
         own = (path for path in sorted(STATIC.rglob("*")) if path.is_file() and path.suffix not in OF_NPM)
         names = [path.relative_to(STATIC).as_posix() for path in own]
-        if "index.html" not in names:
-            raise DataError(f"{STATIC}: the page is missing; install xsent again")
         files = {name: File.of(STATIC / name) for name in names}
         for name, folder in SHARED.items():
             files[folder + name] = File.of(Path(str(resources("xsent") / name)))

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import GRAPH, TABLE, WEIGHTS, Bundle
+from xsent.bundle import GRAPH, Bundle
 from xsent.errors import BundleError, MissingExtraError, in_one_line
 
 # Session settings. The optimizer's fused kernel is slower than the two that it replaces (+45% time).
@@ -39,20 +39,9 @@ class OnnxBackend:
                 "or run pip uninstall onnxruntime: numpy takes over"
             ) from error
         graph = bundle.graph if isinstance(bundle, Bundle) else bundle.path / GRAPH
-        options = session_options(onnxruntime)
-        self._weights = []
         try:
-            folders = {(graph.parent / name).resolve().parent for name in (graph.name, TABLE, WEIGHTS)}
-            if isinstance(bundle, Bundle) and len(folders) > 1:  # symlinks, as git-annex and DVC create them
-                # ONNX Runtime reads no weights from other folders, so pass them in. With only the first call it would
-                # copy them; the second makes it use the mapped ones. It rejects weights that the graph lacks.
-                names = bundle.graph_weights
-                self._weights = [onnxruntime.OrtValue.ortvalue_from_numpy(bundle.mapped(name)) for name in names]
-                options.add_external_initializers(names, self._weights)
-                for name, weight in zip(names, self._weights, strict=True):
-                    options.add_initializer(name, weight)
             # By path, not from bytes: only then are the table and the weights memory-mapped.
-            self._session = onnxruntime.InferenceSession(str(graph), options, **SETTINGS)
+            self._session = onnxruntime.InferenceSession(str(graph), session_options(onnxruntime), **SETTINGS)
             # Whether it takes several sentences; None until it was tried.
             self._together = False if self._session.get_inputs()[0].shape[0] == 1 else None
         except Exception as error:  # ONNX Runtime's own types share no base class

@@ -35,7 +35,6 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         "--columns",
-        "--column",
         metavar="LABEL,TEXT[,TEXT]",
         help="Columns of a CSV, JSON Lines or Parquet file. Default: label and one or two texts, tab-separated.",
     ),
@@ -59,7 +58,6 @@ def fit(
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
     unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Random seed for the cross-validation folds.")] = 0,
     force: options.ForceOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -79,7 +77,6 @@ def fit(
         fingerprint=encoder.fingerprint,
         class_weight="balanced" if balanced else None,
         unknown=unknown,
-        seed=seed,
     )
     fitted.save(head, force=force)
     choice = fitted.choice
@@ -134,7 +131,7 @@ def predict(
 
 @app.command(
     short_help="Measure accuracy across languages.",
-    epilog="Example: xsent classify evaluate DATA/eval/sib200 --columns category,text --train en --test fr,de",
+    epilog="Example: xsent classify evaluate DATA/eval/sib200 --columns category,text --train en",
 )
 def evaluate(
     data: Annotated[
@@ -154,9 +151,6 @@ def evaluate(
         typer.Option(
             metavar="CODES", help="Comma-separated languages of the folder to train in; default: all of the model."
         ),
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option(metavar="CODES", help="Languages of the folder to test in; default: all of the model.")
     ] = None,
     balanced: BalancedOption = False,
     seeds: Annotated[int, typer.Option(min=1, help="Heads per training set.")] = 5,
@@ -178,7 +172,7 @@ def evaluate(
     from xsent.open_model import open_model
 
     encoder = open_model(model, layers, threads)
-    files = _files(data, _names(train), _names(test), getattr(encoder, "languages", ()))
+    files = _files(data, _names(train), getattr(encoder, "languages", ()))
     names = _names(columns)
     sets = [{name: read_examples(path, names, quotes=False) for name, path in side.items()} for side in files]
     weight: ClassWeight | None = "balanced" if balanced else None
@@ -241,6 +235,7 @@ def zero_shot(
         fingerprint=encoder.fingerprint,
         examples=None if known is None else known.encode(encoder),
         example_labels=() if known is None else known.labels,
+        unknown=unknown or 0.0,
     )
     _write_labels(made, encoder, source, unknown, output, as_json=as_json, force=force)
     if head is not None:
@@ -302,21 +297,20 @@ def _label(
 
 
 def _files(
-    data: list[Path], train: list[str] | None, test: list[str] | None, known: Collection[str]
+    data: list[Path], train: list[str] | None, known: Collection[str]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """Training files and test files by name: from a folder, or the first file and the others."""
     from xsent.evaluation.topics import TEST_FILES, TRAIN_FILES, topic_files
 
     if data[0].is_dir():
         if len(data) > 1:
-            raise ValueError(f"{data[1]}: name nothing after a folder; --train and --test choose its languages")
-        trains = topic_files(data[0], TRAIN_FILES)
-        tests = topic_files(data[0], TEST_FILES)
-        return _choose(trains, train, known), _choose(tests, test, known)
+            raise ValueError(f"{data[1]}: name nothing after a folder; --train chooses the languages to train in")
+        trains, tests = (topic_files(data[0], names) for names in (TRAIN_FILES, TEST_FILES))
+        return _choose(trains, train, known), _choose(tests, None, known)
     if len(data) == 1:
         raise ValueError(f"{data[0]}: expected a folder, or a training file and test files after it")
-    if train or test:
-        raise ValueError("--train and --test name languages of a folder; these are files")
+    if train:
+        raise ValueError("--train names languages of a folder; these are files")
     return {str(data[0]): data[0]}, {str(path): path for path in data[1:]}
 
 

@@ -1,8 +1,7 @@
 """`xsent documents`: document vectors that do not depend on the language, and aligned documents."""
 
 import warnings
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,13 +24,6 @@ app = App(
 )
 
 _LAYOUT = "A file with one document per line, or a folder with one .txt file per document."
-SplitOption = Annotated[
-    bool,
-    typer.Option(
-        "--sentences",
-        help="Documents are split already: one sentence per line; in a file an empty line ends a document.",
-    ),
-]
 RankOption = Annotated[
     int | None,
     typer.Option(
@@ -41,15 +33,12 @@ RankOption = Annotated[
 WeightsOption = Annotated[
     bool, typer.Option("--weights", help="Weight sentences by how rare they are, for documents that share boilerplate.")
 ]
-FittedOption = Annotated[
-    Path | None, typer.Option(help="A folder from xsent documents fit; default: fit on the documents given.")
-]
 
-Corpus = dict[str, str | Sequence[str]]  # documents by name, each a text or its sentences
+Corpus = dict[str, str]  # documents by name
 
 
 @app.command(
-    short_help="Fit what embed and align need.",
+    short_help="Fit what embed needs.",
     epilog="Example: xsent documents fit en=news.en fr=news.fr --output news-space",
 )
 def fit(
@@ -60,18 +49,17 @@ def fit(
     threads: options.ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = False,
-    sentences: SplitOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Fit the language subspaces and sentence weights that embed and align need; print what was found."""
+    """Fit the language subspaces and sentence weights that embed needs; print what was found."""
     if output.exists():  # before the work
         raise file_exists_error(output, "exists; choose another name or remove it")
     corpora = {}
     for language, equals, source in (text.partition("=") for text in sources):
         if not (language and equals and source) or language in corpora:
             raise ValueError(f"{language}{equals}{source}: expected LANGUAGE=DOCUMENTS, each language once")
-        corpora[language] = _read_corpus(source, split=sentences)
-    encoder = _document_encoder(model, layers, threads, None, corpora, rank, weights)
+        corpora[language] = _read_corpus(source)
+    encoder = _fitted_encoder(model, layers, threads, corpora, rank, weights)
     encoder.save(output)
     choice = encoder.space.choice
     percentages = [round(100 * accuracy, 1) for accuracy in choice.accuracies]
@@ -95,28 +83,23 @@ def embed(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="A new file, see xsent encode; .jsonl has names of documents.")
     ],
-    fitted: FittedOption = None,
+    fitted: Annotated[Path, typer.Option(help="A folder from xsent documents fit.")],
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
-    rank: RankOption = None,
-    weights: WeightsOption = False,
-    sentences: SplitOption = False,
     force: options.ForceOption = False,
 ) -> None:
-    """Encode documents of one language; an empty one becomes the zero vector.
-
-    Without --fitted the default removes no directions, as there is no other language to compare with, and the vectors
-    are comparable only with each other.
-    """
+    """Encode documents of one language; an empty one becomes the zero vector."""
+    from xsent.documents.encoder import DocumentEncoder
+    from xsent.encoder import SentenceEncoder
     from xsent.files.row_writers import check_format
     from xsent.files.vectors import VectorMeta, vector_file
 
     check_format(output.name, "float32")
     if output.exists() and not force:
         raise file_exists_error(output)
-    corpus = _read_corpus(source, split=sentences)
-    encoder = _document_encoder(model, layers, threads, fitted, {language: corpus}, rank, weights)
+    corpus = _read_corpus(source)
+    encoder = DocumentEncoder.load(fitted, SentenceEncoder(model, layers=layers, threads=threads))
     note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
     with vector_file(output, note, force=force) as writer:
         vectors = encoder.encode(list(corpus.values()), language, show_progress_bar=None)
@@ -135,13 +118,11 @@ def align(
     a: Annotated[str, typer.Argument(help=_LAYOUT)],
     b: Annotated[str, typer.Argument(help="The same in another language.")],
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Comma-separated codes of the two languages.")],
-    fitted: FittedOption = None,
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = False,
-    sentences: SplitOption = False,
     margin: options.MarginOption = "ratio",
     k: options.NeighborsOption = 4,
     recall: Annotated[
@@ -162,9 +143,9 @@ def align(
     if len(codes) != 2 or codes[0] == codes[1]:
         raise ValueError(f"--languages {languages}: expected two different comma-separated codes, such as en,fr")
     output_rows = row_output(output, {"score": float, "a": str, "b": str}, as_json=as_json, force=force)
-    corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}
+    corpora = {code: _read_corpus(source) for code, source in zip(codes, (a, b), strict=True)}
     gold = _same_names(corpora) if recall else set()
-    encoder = _document_encoder(model, layers, threads, fitted, corpora, rank, weights)
+    encoder = _fitted_encoder(model, layers, threads, corpora, rank, weights)
     left, right = (encoder.encode(list(corpora[code].values()), code) for code in codes)
     pairs = bitext.align_documents(left, right, margin=margin, k=k)
     found = bitext.recall(pairs, gold) if recall else None
@@ -176,43 +157,33 @@ def align(
         typer.echo(f"recall {found:.1f} % of {len(gold):,} true pairs", err=True)
 
 
-def _document_encoder(
+def _fitted_encoder(
     model: Path | None,
     layers: int | None,
     threads: int | None,
-    fitted: Path | None,
     corpora: Mapping[str, Corpus],
     rank: int | None,
     weights: bool,
 ) -> "DocumentEncoder":
-    """An encoder from a folder, or one that is fitted on the documents."""
+    """An encoder that is fitted on the documents."""
     from xsent.documents.encoder import DocumentEncoder
     from xsent.encoder import SentenceEncoder
 
-    if fitted is not None and (rank is not None or weights):
-        raise ValueError("--rank and --weights are for fitting; omit them with --fitted")
-    encoder = SentenceEncoder(model, layers=layers, threads=threads)
-    if fitted is not None:
-        return DocumentEncoder.load(fitted, encoder)
+    encoder = DocumentEncoder(SentenceEncoder(model, layers=layers, threads=threads), weighted=weights)
     documents = {code: list(corpus.values()) for code, corpus in corpora.items()}
-    fresh = DocumentEncoder(encoder, weighted=weights)
-    return fresh.fit(documents, rank=rank, show_progress_bar=None)
+    return encoder.fit(documents, rank=rank, show_progress_bar=None)
 
 
-def _read_corpus(source: str, *, split: bool) -> Corpus:
+def _read_corpus(source: str) -> Corpus:
     """Documents of a folder by the names of the files, or of a file by their numbers from 1."""
     from xsent.files.text import read_lines
 
-    if not split:
-        find_extra("documents", "sentencex")
+    find_extra("documents", "sentencex")
     folder = Path(source)
     if source != "-" and folder.is_dir():
-        texts = {file.stem: list(read_lines(file)) for file in sorted(folder.glob("*.txt"))}
-        corpus: Corpus = {name: lines if split else "\n".join(lines) for name, lines in texts.items()}
+        corpus = {file.stem: "\n".join(read_lines(file)) for file in sorted(folder.glob("*.txt"))}
     else:
-        blocks = groupby(read_lines(source), lambda line: not line.strip())  # runs of empty lines, and of others
-        documents = (list(block) for empty, block in blocks if not empty) if split else read_lines(source)
-        corpus = {str(number): document for number, document in enumerate(documents, 1)}
+        corpus = {str(number): document for number, document in enumerate(read_lines(source), 1)}
     if not corpus:
         raise DataError(f"{source}: no documents; expected {_LAYOUT[0].lower()}{_LAYOUT[1:-1]}")
     return corpus

@@ -31,7 +31,6 @@ def encode(
     model: options.BundleOption = None,
     layers: options.LayersOption = None,
     clean: options.CleanOption = False,
-    normalize: Annotated[bool, typer.Option(help="Give vectors length 1.")] = True,
     truncate_dim: options.TruncateOption = None,
     precision: options.PrecisionOption = "float32",
     on_long: Annotated[
@@ -59,7 +58,6 @@ def encode(
         check_format(output.name, precision)
     source = TextSource(file, column, id)
     settings: dict[str, Any] = {
-        "normalize_embeddings": normalize,
         "truncate_dim": truncate_dim,
         "precision": precision,
         "on_long": on_long,
@@ -89,7 +87,7 @@ def _encode_rows(
         raise ValueError(f"{output}: holds only vectors, no --id {id}; use a name that ends in .jsonl or .parquet")
     dim = settings["truncate_dim"] or encoder.dim_of(settings["space"])
     fingerprint = encoder.fingerprint_of(settings["space"])
-    note = VectorMeta(fingerprint, dim, settings["precision"], settings["normalize_embeddings"])
+    note = VectorMeta(fingerprint, dim, settings["precision"], normalized=True)
     if resume and output is not None and is_complete(output, note, known_total(source)):
         warnings.warn(f"{output}: already complete; there is nothing to resume", stacklevel=1)
         return

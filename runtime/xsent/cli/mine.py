@@ -3,12 +3,10 @@
 `xsent mine`, `xsent score` and `xsent duplicates`: pairs that mean the same; `xsent cluster`: groups on one subject.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,9 +18,9 @@ from xsent.files.tables import TextSource, place_of, read_pairs
 from xsent.progress import Progress
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from xsent.encode_options import OnLong
-    from xsent.encoder import SentenceEncoder
-    from xsent.files.vectors import VectorFile
     from xsent.similarity import Ints
 
 
@@ -61,7 +59,6 @@ def mine(
     Empty lines are skipped. To choose a threshold, see xsent score. If the columns of two tables differ, name both:
     --column en,fr. With --id the ids of source and target come last.
     """
-    from xsent.encoder import SentenceEncoder
     from xsent.mining.bitext import mine_bitext
 
     if src == trg == "-":
@@ -74,11 +71,10 @@ def mine(
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     sides = zip((src, trg), _of_both(column), _of_both(id), strict=True)
     texts = [TextSource(*side).read() for side in sides]
-    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads)
-    left, right = vectors_of(texts, (src_vectors, trg_vectors), open_encoder)
+    left, right = vectors_of(texts, (src_vectors, trg_vectors), model, layers, threads)
     pairs = mine_bitext(
-        left.rows,
-        right.rows,
+        left,
+        right,
         margin=margin,
         retrieval=retrieval,
         k=k,
@@ -125,7 +121,6 @@ def score(
     """
     import numpy as np
 
-    from xsent.encoder import SentenceEncoder
     from xsent.mining.margin import PairScorer, calibrate, shuffled_pairs
 
     columns = {"score": float, "source": str, "target": str} | ({} if id is None else {"id": str})
@@ -134,9 +129,8 @@ def score(
     if not given:
         raise DataError(f"{pairs}: empty; expected one pair per line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
-    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads)
-    left, right = vectors_of((src_texts, trg_texts), (None, None), open_encoder)
-    scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
+    left, right = vectors_of((src_texts, trg_texts), (None, None), model, layers, threads)
+    scorer = PairScorer(left, right, margin=margin, k=k)
     scores = scorer.score(src_rows, trg_rows)
     advice = None
     if precision is not None:
@@ -182,7 +176,6 @@ def duplicates(
     pairs above 0.75 times it always do; between them, the two lines must be nearer to each other than to others. Lines
     that differ only in a name are duplicates too. Empty lines are skipped.
     """
-    from xsent.encoder import SentenceEncoder
     from xsent.mining.paraphrases import group_pairs, mine_paraphrases, split_pairs
 
     name, kind = ("line", int) if id is None else ("id", str)
@@ -192,10 +185,9 @@ def duplicates(
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     source = TextSource(text, column, id)
     texts = source.read()
-    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads)
-    (given,) = vectors_of([texts], [vectors], open_encoder, on_long="split")
+    (read,) = vectors_of([texts], [vectors], model, layers, threads, on_long="split")
     rows = _lines_with_text(texts, unify=False)
-    found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=None)
+    found = mine_paraphrases(read, threshold=threshold, rows=rows, show_progress_bar=None)
     found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
     count = "1 pair differs" if len(differing) == 1 else f"{len(differing):,} pairs differ"
     apart = (
@@ -243,7 +235,6 @@ def cluster(
     Rows keep the order of the texts. A text in no cluster has no number and no name. The list of all clusters, with
     the text nearest to the centre of each, goes to standard error.
     """
-    from xsent.encoder import SentenceEncoder
     from xsent.mining import clusters
     from xsent.mining.boilerplate import strip_boilerplate
     from xsent.mining.names import name_clusters
@@ -253,9 +244,8 @@ def cluster(
     columns = {"cluster": int, "name": str, place: kind, "text": str}
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     read = TextSource(texts, column, id).read()
-    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads)
-    (given,) = vectors_of([strip_boilerplate(read)], [vectors], open_encoder, on_long="split")
-    found = clusters.cluster(given.rows, number, texts=read, threshold=threshold, smallest=smallest)
+    (rows,) = vectors_of([strip_boilerplate(read)], [vectors], model, layers, threads, on_long="split")
+    found = clusters.cluster(rows, number, texts=read, threshold=threshold, smallest=smallest)
     names = name_clusters(found, read)
     with output_rows as write:
         for row, (label, text) in enumerate(zip(found.labels.tolist(), read, strict=True)):
@@ -295,25 +285,30 @@ def _distinct(texts: Sequence[str]) -> "tuple[list[str], Ints]":
 def vectors_of(
     texts: Sequence[Sequence[str]],
     given: Sequence[Path | None],
-    open_encoder: "Callable[[], SentenceEncoder]",
+    model: Path | None,
+    layers: int | None,
+    threads: int | None,
     *,
     on_long: "OnLong" = "warn",
-) -> "list[VectorFile]":
-    """The vectors of each text; those that are not given are encoded, in the form of those given."""
-    from xsent.files.vectors import VectorFile, VectorMeta, check_same_space, map_rows, open_vectors
+) -> "list[NDArray[Any]]":
+    """The vectors [n, D] of each text; those that are not given are encoded, in the form of those given."""
+    from xsent.encoder import SentenceEncoder
+    from xsent.files.vectors import VectorMeta, check_same_space, map_rows, open_vectors
 
     files = {side: open_vectors(path) for side, path in enumerate(given) if path is not None}
     for side, file in files.items():  # before the other side is encoded
         file.check_cosines()
+        check_same_space(next(iter(files.values())), file)
         if len(file.rows) != len(texts[side]):
             lines = f"{len(texts[side]):,} lines of text"
             raise DataError(f"{file.path}: {len(file.rows):,} vectors for {lines}; encode it again")
+    found = {side: file.rows for side, file in files.items()}
     if len(files) < len(texts):
-        encoder = open_encoder()
+        encoder = SentenceEncoder(model, layers=layers, threads=threads)
         note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
         for file in files.values():
-            note = replace(file.note, fingerprint=encoder.fingerprint)
             file.check_cosines(encoder.fingerprint)
+            note = file.note
         for side in set(range(len(texts))) - files.keys():
             vectors = encoder.encode_iter(
                 texts[side],
@@ -323,8 +318,5 @@ def vectors_of(
                 on_long=on_long,
             )
             with Progress("sentences", len(texts[side])) as progress:
-                rows = map_rows(progress.count(vectors), note)
-            files[side] = VectorFile(Path("the vectors made"), note, rows)
-    for file in files.values():
-        check_same_space(files[0], file)
-    return [files[side] for side in range(len(texts))]
+                found[side] = map_rows(progress.count(vectors), note)
+    return [found[side] for side in range(len(texts))]

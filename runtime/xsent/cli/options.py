@@ -17,10 +17,7 @@ MarginOption = Annotated[
     typer.Option(help="Score: cosine over (ratio) or minus (distance) the mean cosine to the neighbours, or cosine."),
 ]
 NeighborsOption = Annotated[
-    int,
-    typer.Option(
-        "-k", "--neighbors", "--neighborhood", min=1, help="Number of nearest neighbours used for the margin."
-    ),
+    int, typer.Option("-k", "--neighbors", min=1, help="Number of nearest neighbours used for the margin.")
 ]
 BundleArgument = Annotated[Path | None, typer.Argument(metavar="[BUNDLE]", help="Default: the built-in bundle.")]
 BundleOption = Annotated[Path | None, typer.Option("--model", help="A bundle; default: the built-in one.")]

@@ -90,9 +90,8 @@ class Program(TyperGroup):
         width = max(map(len, self.list_commands(ctx)))
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
-            if not command.hidden:
-                panel = panels.setdefault(command.rich_help_panel or _COMMANDS, [])
-                panel.append((name.ljust(width), command.get_short_help_str(_ONE_LINE)))
+            panel = panels.setdefault(command.rich_help_panel or _COMMANDS, [])
+            panel.append((name.ljust(width), command.get_short_help_str(_ONE_LINE)))
         for heading, commands in panels.items():
             with formatter.section(heading):
                 formatter.write_dl(commands)
@@ -114,10 +113,9 @@ class App(typer.Typer):
 def help_records(parameters: Iterable[Any], ctx: Any) -> Iterator[tuple[Any, str, str]]:  # noqa: ANN401
     """Arguments and options with name and help, as typer has them, but without types of Python and ranges."""
     for one in parameters:
-        if record := one.get_help_record(ctx):
-            is_argument = one.param_type_name == "argument"
-            name = one.metavar if is_argument else _TYPE.sub(_metavar, record[0])
-            yield one, name, _help(record[1], is_argument)
+        name, text = one.get_help_record(ctx)
+        is_argument = one.param_type_name == "argument"
+        yield one, one.metavar if is_argument else _TYPE.sub(_metavar, name), _help(text, is_argument)
 
 
 def format_parameters(parameters: Iterable[Any], ctx: Any, formatter: Any) -> None:  # noqa: ANN401

@@ -1,9 +1,9 @@
 """How often a sentence finds its translation: P@1 by cosine, and the error rate by margin (xsim) as in LASER."""
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,6 @@ SPACE_NOTE = (
 )
 
 _XSR_LAYOUT = "Q or C, source, English, translation"
-_XSIM_SUFFIXES = (".txt", ".dev", ".devtest")
 _BLOCK = 4096  # candidates encoded and scored at once
 
 
@@ -40,8 +39,8 @@ def tatoeba(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str
     """Tatoeba similarity search (LASER's method); the folder has one `en-XX.tsv` per language: English, translation."""
 
     def measure(language: str) -> Figures:
-        english, other = _read_pairs(folder, language)
-        return _both_ways(english, encoder.encode(english), other, encoder.encode(other))
+        english, other = map(encoder.encode, _read_pairs(folder, language))
+        return _both_ways(english, other)
 
     languages = languages_of(encoder, folder, languages)
     return measure_each(languages, measure, DIRECTIONS, TATOEBA_NOTE)
@@ -89,7 +88,7 @@ def space(
         reference = english_by.encode(english)
         translated = encoder.encode(other)
         cosines = (float(row_cosines(own, reference).mean()) for own in (encoder.encode(english), translated))
-        return {**_both_ways(english, reference, other, translated), **dict(zip(COSINES, cosines, strict=True))}
+        return {**_both_ways(reference, translated), **dict(zip(COSINES, cosines, strict=True))}
 
     languages = languages_of(encoder, folder, languages)
     dim, reference_dim = (either.encode(["cat"]).shape[1] for either in (encoder, english_by))
@@ -106,38 +105,31 @@ def xsim(
     folder: str | Path,
     languages: Sequence[str] | None = None,
     *,
-    pivot: str = "en",
     margin: Margin = "ratio",
-    k: int = 4,
 ) -> Evaluation:
-    """Error rates in per cent of every language against the pivot, in both directions; arguments as in `mine_bitext`.
+    """Error rates in per cent of every language against English, in both directions; `margin` as in `mine_bitext`.
 
-    The folder has one file of parallel lines per language, as in FLORES and NTREX. The code is the file's name
-    without its suffix (`fr.txt`, `fra_Latn.devtest`), after the last dot in it (`newstest2019-ref.fra.txt`).
+    The folder has one file of parallel lines per language, such as `en.txt` and `fr.txt`.
     """
-    files = {
-        file.stem.rpartition(".")[2]: file for file in sorted(Path(folder).glob("*")) if file.suffix in _XSIM_SUFFIXES
-    }
-    asked = None if languages is None else [code for code in languages if code != pivot]
-    languages = choose_languages(encoder, files.keys() - {pivot}, asked, folder, f"files beside {pivot}'s, as fr.txt")
-    if pivot not in files:
-        raise DataError(f"{folder}: no file of {pivot}; expected e.g. {pivot}.txt with one sentence per line")
-    anchor = TextSource(str(files[pivot])).read()
-    vectors = encoder.encode(anchor)
-    directions = (f"xx_{pivot}", f"{pivot}_xx")
+    files = {file.stem: file for file in Path(folder).glob("*.txt")}
+    asked = None if languages is None else [code for code in languages if code != "en"]
+    languages = choose_languages(encoder, files.keys() - {"en"}, asked, folder, "files beside en.txt, such as fr.txt")
+    if "en" not in files:
+        raise DataError(f"{folder}: no en.txt; expected one, with one sentence per line")
+    english = TextSource(str(files["en"])).read()
+    vectors = encoder.encode(english)
 
     def measure(code: str) -> Figures:
         texts = TextSource(str(files[code])).read()
-        if len(texts) != len(anchor):
-            lengths = f"{len(texts):,} lines, {files[pivot].name} {len(anchor):,}"
-            raise DataError(f"{files[code]}: {lengths}; expected parallel lines")
+        if len(texts) != len(english):
+            raise DataError(f"{files[code]}: {len(texts):,} lines, en.txt {len(english):,}; expected parallel lines")
         other = encoder.encode(texts)
-        errors = (xsim_errors(*sides, margin=margin, k=k) for sides in ((other, vectors), (vectors, other)))
+        errors = (xsim_errors(*sides, margin=margin) for sides in ((other, vectors), (vectors, other)))
         rates = (100 * count / len(texts) for count in errors)
-        return {"sentences": len(texts), **dict(zip(directions, rates, strict=True))}
+        return {"sentences": len(texts), **dict(zip(DIRECTIONS, rates, strict=True))}
 
-    note = f"Error rate in percent of retrieval by margin ({margin}, k = {k}); lower is better."
-    return measure_each(languages, measure, directions, note)
+    note = f"Error rate in percent of retrieval by margin ({margin}, k = 4); lower is better."
+    return measure_each(languages, measure, DIRECTIONS, note)
 
 
 def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> int:
@@ -156,27 +148,21 @@ def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[st
 
 
 def retrieve(
-    name: str, queries: ArrayLike, candidates: Iterable[tuple[Sequence[str], ArrayLike]], gold: Sequence[int]
+    name: str, queries: ArrayLike, candidates: Iterable[NDArray[Any]], gold: Sequence[int]
 ) -> dict[str, float]:
     """Find the nearest candidate of every query vector [q, D]; `gold` has the indices of their translations [q].
 
-    Candidates, sentences with their vectors, come in blocks that are not kept.
+    Candidates, vectors [c, D], come in blocks that are not kept.
 
     Returns:
-        `name`: per cent of queries whose nearest candidate is the gold one; `name_candidates`: their number; and if it
-        differs, `name_same_text`: per cent whose nearest candidate has the same text as the gold one.
+        `name`: per cent of queries whose nearest candidate is the gold one; `name_candidates`: their number.
     """
-    search = NearestSearch(queries)
-    hashes = array("q")  # 8 bytes per candidate are enough to compare texts
-    for sentences, vectors in candidates:
+    search, count = NearestSearch(queries), 0
+    for vectors in candidates:
         search.add(vectors)
-        hashes.extend(map(hash, sentences))
-    found = search.indices[:, 0]
-    right = np.asarray(gold)
-    texts = np.frombuffer(hashes, np.int64)
-    correct, same_text = int((found == right).sum()), int((texts[found] == texts[right]).sum())
-    figures = {name: 100 * correct / len(right), f"{name}_candidates": len(texts)}
-    return figures if same_text == correct else {**figures, f"{name}_same_text": 100 * same_text / len(right)}
+        count += len(vectors)
+    correct = int((search.indices[:, 0] == np.asarray(gold)).sum())
+    return {name: 100 * correct / len(gold), f"{name}_candidates": count}
 
 
 def finds_gold(queries: ArrayLike, candidates: ArrayLike, gold: Sequence[int]) -> NDArray[np.bool_]:
@@ -185,18 +171,18 @@ def finds_gold(queries: ArrayLike, candidates: ArrayLike, gold: Sequence[int]) -
     return found
 
 
-def encoded(encoder: SupportsEncode, sentences: Iterable[str]) -> Iterator[tuple[list[str], ArrayLike]]:
-    """Sentences in blocks, with their vectors."""
+def encoded(encoder: SupportsEncode, sentences: Iterable[str]) -> Iterator[NDArray[Any]]:
+    """The vectors of sentences, in blocks."""
     source = iter(sentences)
     while block := list(islice(source, _BLOCK)):
-        yield block, encoder.encode(block)
+        yield encoder.encode(block)
 
 
-def _both_ways(english: list[str], english_vectors: ArrayLike, other: list[str], vectors: ArrayLike) -> Figures:
+def _both_ways(english: NDArray[Any], other: NDArray[Any]) -> Figures:
     """Retrieve in both directions."""
     gold = range(len(english))
-    found = retrieve("xx_en", vectors, [(english, english_vectors)], gold)
-    return {"queries": len(gold), **found, **retrieve("en_xx", english_vectors, [(other, vectors)], gold)}
+    found = retrieve("xx_en", other, [english], gold) | retrieve("en_xx", english, [other], gold)
+    return {"queries": len(gold), **found}
 
 
 def _read_pairs(folder: str | Path, language: str) -> list[list[str]]:

@@ -3,12 +3,13 @@
 import re
 import unicodedata
 from collections import defaultdict
+from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
 from xsent.fractions import FRACTION, fraction_value
 from xsent.mining.number_words import HALF, TABLES, number_words
-from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, shifted, value
+from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, value
 
 _HALF_MORE = (
     " (?:and a half|et demie?|[ye] (?:un |um )?(?:medi|mei|mezz)[ao]|en een half|с половиной)" + f"(?![{LETTERS}])"
@@ -28,7 +29,7 @@ _UNIT_OF = {
     name.replace("_", " "): unit for unit, names in TABLES["units"].items() for name in names.casefold().split()
 }
 _NAMES = "|".join(map(re.escape, sorted(_UNIT_OF, key=len, reverse=True)))
-_UNIT_AFTER = re.compile(f"[ -]?(?:d['’])?({_NAMES})(?![{LETTERS}'’])")
+_UNIT_AFTER = re.compile(f"(?:[ '’-]|(?<=half) an? )?(?:d['’])?({_NAMES})(?![{LETTERS}'’])")
 _UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub|大さじ|小さじ) ?$")
 # A fraction with a slash may be a date: 1/2 and 1 1/2 are numbers before a word, 3/4 before a unit only.
 _UNIT_OF_FRACTION = re.compile(f" ?(?:{_NAMES})(?![{LETTERS}])")
@@ -51,9 +52,7 @@ _BEFORE_CHRIST = re.compile(  # after a year or a century
 _NOUN = re.compile("[ -]([^\\W\\d_]{4,40})")
 _LETTER_AFTER = re.compile(f"[a-z](?![0-9{LETTERS}])")
 _BEFORE = 16  # characters before a number that may be its sign or its currency
-
-
-_OF_HALF = {"30", "50", "6", "12", "500"}  # half an hour has 30 minutes, half a year 6 months
+_OF_HALF = {"30", "50", "6", "12", "500"}  # without a unit: полчаса is 30 minutes, 半年 6 months
 
 
 class Quantity(NamedTuple):
@@ -133,6 +132,8 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if number.kind not in ("plain", "amount", "decimal"):
         return [Quantity(frozenset(forms), _hours(forms, number.kind), "") for forms in number.words]
     (forms,) = number.words
+    if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
+        forms = (f"{forms[0]}{DECIMAL}5",)
     before = folded[max(0, number.start - _BEFORE) : number.start]
     is_negative = _MINUS.search(before) or _BEFORE_CHRIST.match(folded, number.end)
     unit = ""
@@ -141,20 +142,26 @@ def _read(folded: str, number: Number) -> list[Quantity]:
         if number.kind == "decimal":  # 3.10 euros are 3.1, unlike versions
             forms = (*forms, value(*forms[0].split(DECIMAL)))
         steps = ((kind, steps[unit]) for kind, steps in enumerate(TABLES["steps"]) if unit in steps)
-        forms = (*forms, *(f"{shifted(form, exponent)} {kind}" for kind, exponent in steps for form in forms))
+        digits = [form for form in forms if form.replace(DECIMAL, "").isdigit()]  # unlike 25k, and the time in 9.30
+        forms = (*forms, *(f"{_times(form, factor)} {kind}" for kind, factor in steps for form in digits))
     elif number.kind == "plain" and not is_negative and (letter := _LETTER_AFTER.match(folded, number.end)):  # room 12a
         return [Quantity(frozenset({forms[0] + letter[0]}), frozenset(forms), "")]
     if is_negative:
         return [Quantity(frozenset(f"-{form}" for form in forms), frozenset(), unit)]
-    if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
-        forms = (f"{forms[0]}{DECIMAL}5",)
     also = _hours(forms, "plain") if unit in ("", "hour") else frozenset[str]()
+    if unit == "min" and re.fullmatch("[0-9]{1,4}", forms[0]):  # 90 minutes are 1 h 30
+        also |= {f"t{int(forms[0]) // 60:02}{int(forms[0]) % 60:02}"}
     if re.fullmatch("(?:1[5-9]|20)[0-9]0", forms[0]):  # the 1960s
         also |= {forms[0][2:]}
-    if HALF in forms:
+    if HALF in forms and not unit:
         also |= _OF_HALF
     noun = _NOUN.match(folded, number.end) if not unit else None
     return [Quantity(frozenset(forms), also, unit, noun[1] if noun else "")]
+
+
+def _times(form: str, factor: float) -> str:
+    """The normal form of a value that is a multiple of another."""
+    return value(*f"{Decimal(form.replace(DECIMAL, '.')) * int(factor):f}".split("."))
 
 
 def _hours(forms: tuple[str, ...], kind: str) -> frozenset[str]:

@@ -28,7 +28,7 @@ from xsent.search.vectors import VECTORS
 from xsent.words import joined_keys
 
 _DATABASE = "passages-*.db"  # a new name for each index, or SQLite would replay another index's journal
-_FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")  # the last one is from version 5
+_FILES = (f"{_DATABASE}*", VECTORS)
 
 VERSION = 9
 

@@ -20,7 +20,7 @@
   notice.textContent =
     "This browser lacks " +
     lacks +
-    ", which the model needs. Chrome and Edge 91, Firefox 125, Safari 16.4 and newer ones have it; if it is switched " +
+    ", which the model needs. Chrome and Edge 92, Firefox 125, Safari 16.4 and newer ones have it; if it is switched " +
     "off, for example by a lockdown mode, allow it for this page.";
   notice.hidden = false;
 })();
