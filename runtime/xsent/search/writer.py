@@ -103,6 +103,11 @@ class IndexWriter:
         self.database.save(state, self.state.rows, self._passages, documents=documents, remove=remove)
         self._begin(state)
 
+    def drop(self, first: int) -> None:
+        """Drop the rows from `first` on that are not saved yet."""
+        kept = max(0, first - self.state.rows)
+        del self._passages[kept:], self._vectors[kept * self.state.dim * STORED.itemsize :]
+
     def cut(self, state: IndexState) -> None:
         """Go back to a state with fewer rows."""
         self.database.cut(state)
@@ -166,10 +171,10 @@ def add_documents(
             else:
                 unsaved.complete()
                 progress.advance(0 if document.lines else 1)
-            if writer.is_full:
+            if writer.is_full and not (line and document.lines):  # lines are saved in whole blocks
                 unsaved.save()
-    finally:  # also on interruption
-        unsaved.save()
+    finally:  # also on interruption; then the last document comes again
+        unsaved.save(whole=True)
 
 
 class _Unsaved:
@@ -190,8 +195,10 @@ class _Unsaved:
         self._first = self._writer.rows
         self.document = None
 
-    def save(self) -> None:
-        """Save the documents; an incomplete one has no stamp."""
+    def save(self, *, whole: bool = False) -> None:
+        """Save the documents; an incomplete one has no stamp, and if `whole`, its unsaved passages are dropped."""
+        if whole:
+            self._writer.drop(self._first)
         if not self._complete and self._writer.rows == self._writer.state.rows:
             return
         begun = [self._stored("")] if self._writer.rows > self._first else []
