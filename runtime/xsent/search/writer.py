@@ -103,11 +103,6 @@ class IndexWriter:
         self.database.save(state, self.state.rows, self._passages, documents=documents, remove=remove)
         self._begin(state)
 
-    def drop(self, first: int) -> None:
-        """Drop the rows from `first` on that are not saved yet."""
-        kept = max(0, first - self.state.rows)
-        del self._passages[kept:], self._vectors[kept * self.state.dim * STORED.itemsize :]
-
     def cut(self, state: IndexState) -> None:
         """Go back to a state with fewer rows."""
         self.database.cut(state)
@@ -122,6 +117,12 @@ class IndexWriter:
         self._vectors = bytearray()
         self._characters = 0
         self._appended = 0  # passages, including those without a vector
+
+    def drop(self, first: int) -> None:
+        """Drop the rows from `first` on that are not saved yet."""
+        kept = max(0, first - self.state.rows)
+        self._passages = self._passages[:kept]
+        self._vectors = self._vectors[: kept * self.state.dim * STORED.itemsize]  # an interrupted save has a view of it
 
     @property
     def _saved_bytes(self) -> int:
