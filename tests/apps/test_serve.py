@@ -144,6 +144,7 @@ def refused(answer: Response, status: int, message: str) -> None:
 
 BAD = {
     "no JSON": (EMBED, b"{", "Invalid JSON"),
+    "Latin-1": (EMBED, '{"input": "é"}'.encode("latin-1"), "the body is not UTF-8 (at byte 11); encode it as UTF-8"),
     "half a character": (EMBED, rb'{"input": ["Anna", "\ud800"]}', r"input[1]: a lone surrogate ('\ud800' at 0)"),
     "half a character in a name": ("/search", rb'{"query": "Anna", "\ud800": 1}', "a valid string, unable to parse"),
     "too deep": (EMBED, b"[" * 9000, "Invalid JSON"),

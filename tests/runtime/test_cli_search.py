@@ -1,6 +1,7 @@
 """`xsent index` and `xsent search`."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,14 @@ def test_options_of_words_and_scores_and_a_query_with_a_dash(run: Runner, made: 
     code, out, err = run(*search, "-Anna sees Boris.")
     assert (code, out) == (2, "") and "Put -- before a query that starts with a dash: -- QUERY" in err
     assert run(*search, "-n", 1, "--", "-Anna sees Boris.")[1].endswith("Anna sees Boris.\n")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names are Unicode")
+def test_a_file_may_have_a_name_in_another_encoding(run: Runner, notes: Path, mini_bundle: Path) -> None:
+    file = notes.rename(notes.with_name("\udcdcber uns.txt"))
+    assert run("index", file, notes.with_name("new.index"), "--model", mini_bundle)[0] == 0
+    index = SearchIndex(notes.with_name("new.index"))
+    assert {passage.source for passage, _ in index.passages()} == {f"{notes.parent}/\ufffdber uns.txt"}
 
 
 def test_another_model_and_no_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -234,7 +235,7 @@ def test_a_stopped_addition_is_searched_and_resumed(made: Path, encoder: Sentenc
     found = opened.search(encoder, ["Anna"], k=100)
     raises(Stop, "^$", extend_index, made, until(LINES, 40), encoder)
     assert opened.search(encoder, ["Anna"], k=100) == found  # as it was when it was opened
-    assert len(SearchIndex(made)) == 43 + 24
+    assert len(SearchIndex(made)) == 43 + 21  # 24 lines; three are empty
     with pytest.raises(FileExistsError, match="holds 24 lines of an interrupted job; continue with --add --resume"):
         extend_index(made, LINES, encoder)
     extend_index(made, LINES, encoder, resume=True)
@@ -293,14 +294,23 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
 
 
 @pytest.mark.usefixtures("often")
-def test_a_block_that_was_cut_short_comes_again(path: Path, encoder: SentenceEncoder) -> None:
-    def items(_: Any, items: Any, text: Any, **options: Any) -> Iterator[Any]:  # noqa: ANN401
-        return until(encode_items(items, text, **options), 8)
+@pytest.mark.parametrize("error", [Stop, KeyboardInterrupt])
+def test_a_block_that_was_cut_short_comes_again(
+    path: Path, encoder: SentenceEncoder, error: type[BaseException]
+) -> None:
+    def stop_after(items: int) -> None:
+        def some(_: Any, *arguments: Any, **options: Any) -> Iterator[Any]:  # noqa: ANN401
+            yield from islice(encode_items(*arguments, **options), items)
+            raise error
+
+        with mock.patch.object(SentenceEncoder, "encode_items", some), pytest.raises(error):
+            build_index(path, LINES, encoder)
 
     encode_items = encoder.encode_items
-    with mock.patch.object(SentenceEncoder, "encode_items", items), pytest.raises(Stop):
-        build_index(path, LINES, encoder)  # in the second block
-    assert len(SearchIndex(path)) == 6  # seven lines
+    stop_after(3)
+    assert not path.exists()
+    stop_after(8)  # in the second block
+    assert [passage.line for passage, _ in SearchIndex(path).passages()] == [1, 2, 3, 4]
     build_index(path, LINES, encoder, resume=True)
     whole = path.with_name("whole")
     build_index(whole, LINES, encoder)

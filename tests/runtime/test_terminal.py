@@ -1,6 +1,7 @@
 """What people see of a command: how it ends, progress, tables."""
 
 import errno
+import io
 import subprocess
 import sys
 import time
@@ -49,6 +50,13 @@ def test_ctrl_c_while_importing(
     with pytest.raises(SystemExit) as caught:
         point.load()()
     assert (caught.value.code, capsys.readouterr().err) == (130, "Error: interrupted\n")
+
+
+def test_results_are_utf_8_in_any_locale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out := io.BytesIO(), "latin-1"))
+    monkeypatch.setattr(terminal, "import_module", lambda _: mock.Mock(main=lambda: sys.stdout.write("für Поезд\n")))
+    terminal.main()
+    assert out.getvalue().decode() == "für Поезд\n"
 
 
 @pytest.mark.parametrize("package", ["numpy", "sentencepiece", "typer"])

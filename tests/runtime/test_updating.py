@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from indexes import Replay, Stop, encoder, made, path
 from xsent import DataError, Document, FingerprintError, SearchIndex, SentenceEncoder, extend_index, update_index
 from xsent.encoder import UnknownTextWarning
 from xsent.files.atomic import only_writer
-from xsent.search.store import IndexDatabase
+from xsent.search.store import IndexDatabase, passage_keys
 
 __all__ = ["encoder", "made", "path"]
 
@@ -195,6 +196,17 @@ def test_what_is_cut_short_comes_again(
     update_index(path, (each for each in documents(99) if each.name not in complete), REPLAY)
     assert texts(path) == {f"d{number}": [str(10 * number + place) for place in range(3)] for number in range(10)}
     SearchIndex(path).verify()
+
+
+def test_an_interrupted_save_comes_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
+    with monkeypatch.context() as patch:
+        keys = mock.Mock(wraps=passage_keys, side_effect=[KeyboardInterrupt, *[mock.DEFAULT] * 9])
+        patch.setattr("xsent.search.store.passage_keys", keys)
+        note = "\nIndexed files are kept: 1; run the same command again to continue\\."
+        raises(KeyboardInterrupt, f"^{note}$", update_index, path, map(document, "abc", "123", "456", "789"), REPLAY)
+    SearchIndex(path).verify()
+    assert texts(path) == {"a": ["1", "4", "7"]}
 
 
 def test_lines_and_documents_keep_apart(path: Path, made: Path, encoder: SentenceEncoder) -> None:

@@ -161,6 +161,8 @@ async def read_form(kind: type[AnyForm], request: Request, limit: int) -> AnyFor
         return kind.model_validate(json.loads(body))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
+    except UnicodeDecodeError as error:
+        raise ApiError(400, f"the body is not UTF-8 (at byte {error.start:,}); encode it as UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise ApiError(400, f"Invalid JSON: {error}") from error
     names = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])

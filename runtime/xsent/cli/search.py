@@ -1,5 +1,6 @@
 """`xsent index` and `xsent search`: lines of text searched by meaning."""
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -53,7 +54,7 @@ def index(
         index,
         texts,
         SentenceEncoder(model, layers=layers, threads=threads, clean=clean),
-        source=file,
+        source=os.fsencode(file).decode(errors="replace"),  # a name may be in another encoding
         space=space,
         resume=resume,
         force=force,

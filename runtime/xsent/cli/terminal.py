@@ -4,6 +4,7 @@
 import prints one line, too.
 """
 
+import io
 import json
 import os
 import sys
@@ -29,6 +30,8 @@ def main(module: str = "xsent.cli.main") -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the caller; the next file that opens would get its number
             setattr(sys, name, open(os.devnull, mode))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # like files, whatever the locale
     with one_line_errors(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         import_module(module).main()

@@ -118,6 +118,12 @@ class IndexWriter:
         self._characters = 0
         self._appended = 0  # passages, including those without a vector
 
+    def drop(self, first: int) -> None:
+        """Drop the rows from `first` on that are not saved yet."""
+        kept = max(0, first - self.state.rows)
+        self._passages = self._passages[:kept]
+        self._vectors = self._vectors[: kept * self.state.dim * STORED.itemsize]  # an interrupted save has a view of it
+
     @property
     def _saved_bytes(self) -> int:
         return self.state.rows * self.state.dim * STORED.itemsize
@@ -166,10 +172,10 @@ def add_documents(
             else:
                 unsaved.complete()
                 progress.advance(0 if document.lines else 1)
-            if writer.is_full:
+            if writer.is_full and not (line and document.lines):  # lines are saved in whole blocks
                 unsaved.save()
-    finally:  # also on interruption
-        unsaved.save()
+    finally:  # also on interruption; then the last document comes again
+        unsaved.save(whole=True)
 
 
 class _Unsaved:
@@ -190,8 +196,10 @@ class _Unsaved:
         self._first = self._writer.rows
         self.document = None
 
-    def save(self) -> None:
-        """Save the documents; an incomplete one has no stamp."""
+    def save(self, *, whole: bool = False) -> None:
+        """Save the documents; an incomplete one has no stamp, and if `whole`, its unsaved passages are dropped."""
+        if whole:
+            self._writer.drop(self._first)
         if not self._complete and self._writer.rows == self._writer.state.rows:
             return
         begun = [self._stored("")] if self._writer.rows > self._first else []
