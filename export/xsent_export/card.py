@@ -207,6 +207,7 @@ class Score:
     command: str
     rows: Sequence[Mapping[str, object]]
     note: str
+    ranked: bool = True  # whether a hub may compare it with scores of other models
 
     def result(self) -> dict[str, Any]:
         """The figures in the last row of the table, the mean, as a result in a hub's `model-index`."""
@@ -241,7 +242,7 @@ def _measure(encoder: SupportsEncode, test: Path, languages: Sequence[str]) -> I
         command = f"xsent classify evaluate {place} --columns {','.join(COLUMNS)} --train {ENGLISH}"
         cells = transfer_from_english(encoder, test, languages)
         yield Score(command, accuracy_rows(cells), SEEDS_NOTE)
-        yield Score(command, unknown_rows(cells), UNKNOWN_NOTE)
+        yield Score(command, unknown_rows(cells), UNKNOWN_NOTE, ranked=False)
         return
     task = TESTS[test.name]
     command = f"xsent evaluate {task} {place}"
@@ -327,7 +328,7 @@ def _render(
     scores = list(measured)
     tables = (SCORE.format(command=score.command, table=format_table(score.rows), note=score.note) for score in scores)
     sources = "".join(f"\n- {source}" for source in checkpoint.about.get("attribution", []))
-    index = [{"name": checkpoint.name, "results": [score.result() for score in scores]}]
+    index = [{"name": checkpoint.name, "results": [score.result() for score in scores if score.ranked]}]
     return (HEAD + template + ORIGIN).format(
         name=checkpoint.name,
         languages=", ".join(checkpoint.languages),
