@@ -103,6 +103,7 @@ def test_what_is_no_table_is_named(tmp_path: Path) -> None:
         ("a.jsonl", '{"text": "a"}\n[]\n', r"a\.jsonl:2: list, expected an object"),
         ("a.jsonl", '{"text": "a"}\n{"text"\n', r"a\.jsonl:2: not JSON Lines"),
         ("a.jsonl", '{"text": ["a"]}\n', r"a\.jsonl:1: 'text' is a list, expected text"),
+        ("a.jsonl", '{"text": {"en": "a"}}\n', r"a\.jsonl:1: 'text' is an object, expected text"),
         ("a.parquet", "PAR1", r"a\.parquet: damaged"),
     ]:
         if name.endswith(".parquet"):

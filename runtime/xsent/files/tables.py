@@ -277,7 +277,8 @@ def _place(source: str | Path, names: list[str], column: str) -> int:
 def _field(where: str, column: str, value: object) -> str:
     """A value as text; nothing and NaN are the empty text."""
     if isinstance(value, list | dict | bytes):
-        raise DataError(f"{where}: {column!r} is a {type(value).__name__}, expected text; name another column")
+        kind = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "binary"
+        raise DataError(f"{where}: {column!r} is {kind}, expected text; name another column")
     return "" if value is None or value != value else str(value)
 
 
