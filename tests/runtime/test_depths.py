@@ -122,7 +122,7 @@ def test_the_graph_of_each_depth_is_checked(bundle: Path) -> None:
     manifest["files"]["model.1.onnx"] = {"bytes": len(graph), "sha256": sha256(graph).hexdigest()}
     manifest["fingerprint"] = compute_fingerprint(manifest)
     (bundle / "xsent.json").write_text(json.dumps(manifest))
-    raises(BundleError, r"model\.1\.onnx: cannot be loaded", verify, bundle)
+    raises(BundleError, r"model\.1\.onnx: cannot be loaded .*; copy the whole bundle again", verify, bundle)
 
 
 def test_a_manifest_that_cannot_be(bundle: Path) -> None:

@@ -275,6 +275,7 @@ def test_losses_are_failures() -> None:
     comparison = compare(fr=(0, -0.25), de=(0.5, -0.5), el=(0.0, 0.0))
     assert comparison.failures() == ["tatoeba de at 2 layers -0.5", "el gained nothing"]
     assert comparison.notes()[0] == "held-out pairs: fr 100, de 100, el 100" and "199 (99.50%)" in comparison.notes()[1]
+    assert compare(fr=(0.0, 0.0), el=(1.0, -0.5)).failures() == []
     alone = compare(el=(1.0,))
     assert alone.failures() == []
     assert "no old language was measured" in alone.notes()[2]

@@ -35,9 +35,9 @@ class Comparison:
             for row, change in self.changes.items()
         ]
 
-    def losses(self) -> list[str]:
-        """What got worse."""
-        worse = [(*row, change) for row, change in self.changes.items() if change < -MOST_LOST]
+    def losses(self, besides: str = "") -> list[str]:
+        """What got worse, in all languages or all besides one."""
+        worse = [(*row, change) for row, change in self.changes.items() if change < -MOST_LOST and row[1] != besides]
         return [f"{text} {language} at {layers} layers {change:.1f}" for text, language, layers, change in worse]
 
 

@@ -321,9 +321,11 @@ class LanguageComparison(Comparison):
         return notes
 
     def failures(self) -> list[str]:
-        """What got worse, and a new language that gained nothing."""
+        """Old languages that lost too much, and a new one that gained nothing."""
         gains = [change for (_, language, _), change in self.changes.items() if language == self.language]
-        return self.losses() + ([f"{self.language} gained nothing"] if gains and max(gains) <= 0 else [])
+        return self.losses(besides=self.language) + (
+            [f"{self.language} gained nothing"] if gains and max(gains) <= 0 else []
+        )
 
 
 def compare_languages(

@@ -45,7 +45,8 @@ class OnnxBackend:
             # Whether it takes several sentences; None until it was tried.
             self._together = False if self._session.get_inputs()[0].shape[0] == 1 else None
         except Exception as error:  # ONNX Runtime's own types share no base class
-            raise BundleError(f"{graph}: cannot be loaded ({in_one_line(error)})") from error
+            advice = "copy the whole bundle again, with cp -rL if its files are links"
+            raise BundleError(f"{graph}: cannot be loaded ({in_one_line(error)}); {advice}") from error
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """See `Backend.embed`."""
