@@ -63,6 +63,11 @@ def test_a_checkpoint_is_opened_as_an_encoder(trained: Path) -> None:
     assert not vectors[1].any() and np.allclose(vectors[[0, 2]], encoder.encode(["cat", "dog house"]), atol=1e-6)
 
 
+def test_a_checkpoint_is_for_its_owner_only_because_it_holds_text(trained: Path) -> None:
+    assert (trained / "validation.tsv").stat().st_size
+    assert {f"{entry.stat().st_mode & 0o777:o}" for entry in (trained, *trained.iterdir())} == {"700", "600"}
+
+
 def test_killed_in_both_stages_a_training_on_two_threads_resumes_to_the_bit(tmp_path: Path) -> None:
     trained = train(write_toy_recipe(tmp_path, FEWER_STEPS), tmp_path / "whole", threads=2)
     recipe, run = write_toy_recipe(tmp_path, FEWER_STEPS, minutes=0), tmp_path / "run"

@@ -127,7 +127,7 @@ def save_checkpoint(
     remedy = "make room and run the same command again; it resumes from the last checkpoint"
     with as_write_error(path, remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_folder(path) as folder:
+        with atomic_folder(path, private=True) as folder:  # it holds text
             save_tensors(weights, folder / MODEL)
             if optimizer is not None:
                 save_tensors(optimizer, folder / OPTIMIZER)
