@@ -352,6 +352,7 @@ def test_an_old_browser_is_told_what_it_lacks(browser: Any, address: str) -> Non
         "delete globalThis.WebAssembly": "WebAssembly with SIMD",
         "delete Intl.Segmenter": "Intl.Segmenter",
         "delete globalThis.DecompressionStream": "DecompressionStream",
+        "delete Array.prototype.at": "Array.at",
     }.items():
         with quiet_page(browser) as old:
             old.add_init_script(change)

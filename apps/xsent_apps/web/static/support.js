@@ -9,6 +9,7 @@
   if (typeof WebAssembly !== "object" || !WebAssembly.validate(module)) lacks = "WebAssembly with SIMD";
   else if (typeof Intl !== "object" || !Intl.Segmenter) lacks = "Intl.Segmenter";
   else if (typeof DecompressionStream !== "function") lacks = "DecompressionStream";
+  else if (!Array.prototype.at) lacks = "Array.at";
   if (!lacks) {
     var script = document.createElement("script");
     script.type = "module";
