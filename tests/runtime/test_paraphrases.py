@@ -506,6 +506,13 @@ def test_rules() -> None:
         ("Ich weiß es nicht.", "I know it.", "negation"),
         ("Ele está no parque.", "He is in the park.", None),  # no is also "in the"
         ("行かなければなりません。", "I must go.", None),
+        ("行かねばなりません。", "I must go.", None),
+        ("お釣りが無い。", "I don't have change.", None),
+        ("お釣りが無い。", "お釣りがある。", "negation"),
+        ("一人になりたくないからです。", "It's because I don't want to be alone.", None),
+        ("一緒に行きませんか。", "Shall we go together?", None),
+        ("Rome wasn't built in a day.", "Rom wurde nicht an einem Tag erbaut.", None),
+        ("Russia wasn't capitalist.", "La Russia non era capitalista.", None),
         ("Anna paid Bert.", "Bert a payé Anna.", "order"),
         ("Anna paid Bert.", "Bert was paid by Anna.", None),
         ("Anna and Bert came.", "Bert und Anna kamen.", None),
