@@ -12,7 +12,8 @@ from xsent.words import without_accents
 FUNCTION_WORDS = Path(__file__).with_name("function_words.json")  # the page of `xsent web` reads it too
 
 _LOOKED_AT = 1000  # characters; more do not help
-_WORD = re.compile(r"[^\W\d_]+")
+# The letters of DE89, 14h05 and °C are no words, nor is a consonant unless an apostrophe follows: "men's", "T-shirt".
+_WORD = re.compile(r"[a-z]*[0-9°][a-z0-9°]*|[b-df-hj-np-tv-xz](?![^\W_]|['’])|([^\W\d_]+)")
 # Scripts that only one of the model's languages uses, and scripts of other languages.
 _SCRIPTS = {
     "ja": re.compile("[\u3041-\u30ff]"),
@@ -33,9 +34,12 @@ def language_of(text: str) -> str:
     return likeliest[0] if len(likeliest) == 1 else ""
 
 
-def likely_languages(text: str, share: float = 1.0) -> list[str]:
-    """The codes of the languages that have at least this share of the function words of the likeliest one."""
-    words = _WORD.findall(text[:_LOOKED_AT].casefold())
+def likely_languages(text: str, share: float = 1.0, *, above: int = 0) -> list[str]:
+    """The codes of the languages that have at least this share of the function words of the likeliest one.
+
+    There are none if the likeliest one does not have more than `above` function words.
+    """
+    words = [*filter(None, _WORD.findall(text[:_LOOKED_AT].casefold()))]
     letters = "".join(words)
     if not letters.isascii():
         for language, script in _SCRIPTS.items():
@@ -48,7 +52,7 @@ def likely_languages(text: str, share: float = 1.0) -> list[str]:
         for language in known:
             shares[language] += 1 / len(known)
     most = max(shares.values(), default=0)
-    return [language for language, found in shares.items() if found >= share * most]
+    return [language for language, found in shares.items() if most > above and found >= share * most]
 
 
 def is_function_word(word: str, *languages: str) -> bool:

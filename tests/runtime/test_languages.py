@@ -21,6 +21,8 @@ from xsent.languages import is_function_word, language_of
         ("fr", "OU EST MA COMMANDE ? ELLE DEVAIT ETRE LA"),  # without accents
         ("en", "This 荷物 means a parcel."),
         ("", "Refund 4711"),
+        ("", "Anna's T-shirt, 25 °C, DE89370400440532013000"),  # letters of codes and units are no words
+        ("fr", "L'été, c'est l'hiver."),
         ("", "Paketti ei saapunut."),
         ("", "de"),  # of four languages
         ("", ""),

@@ -234,6 +234,13 @@ SAME_NUMBER = [
         "IV secolo a.C.|4. Jahrhundert v. Chr.|4e eeuw v.Chr.|IV век до н. э.|IVe siècle av. J.-C.".split("|"), 2
     ),
     ("44 BC", "紀元前44年"),
+    *combinations(
+        "Take two tablets three times a day.|Nehmen Sie dreimal täglich zwei Tabletten.|1日3回2錠を飲んでください。|"
+        "Neem drie keer per dag twee tabletten.|Tome dos pastillas tres veces al día.".split("|"),
+        2,
+    ),
+    *combinations("It ended 3-1.|Матч закончился со счётом 3:1.|Das Spiel endete 3–1.|È finita 3 a 1.".split("|"), 2),
+    ("Open 9-17, for 3 hours", "Open from 9 to 17, three hours"),
 ]
 OTHER_NUMBER = [
     ("Rest it for half an hour.", "Rest it for an hour and a half."),
@@ -294,6 +301,10 @@ OTHER_NUMBER = [
     ("Finished in 2 h 5 min.", "Finished in 5 h 2 min."),
     ("wind at 30 km/h", "wind at 30 mph"),
     ("zweimal täglich", "dreimal täglich"),
+    ("Take three tablets twice a day.", "Nehmen Sie dreimal täglich zwei Tabletten."),
+    ("Take 2 tablets for 5 days.", "Nehmen Sie 5 Tabletten, 2 Tage lang."),
+    ("It ended 3-1.", "Матч закончился со счётом 1:3."),
+    ("Blood pressure 120/80", "Blutdruck 80/120"),
     ("at noon", "à minuit"),
     ("Leave before noon.", "Leave before 11 a.m."),
     ("44 a.C.", "44 d.C."),
@@ -411,6 +422,21 @@ OPPOSITES = [
     ("Der Zug nach Berlin", "Der Zug von Berlin"),
     ("Le train pour Lyon", "Le train de Lyon"),
     ("東京行きの電車", "東京発の電車"),
+    ("Store above 25 °C.", "Store below 25 °C."),  # "C" is no word of a language
+    ("Miete Januar DE89370400440532013000", "Miete Februar DE89370400440532013000"),
+    ("Kinder über 12 Jahre", "Children under 12"),
+    ("Flat, second floor, 950 euros plus heating", "Flat, third floor, 950 euros plus heating"),  # plus is French, too
+    ("The patient is stable.", "The patient is unstable."),
+    ("An important message", "An unimportant message"),
+    ("De klant is tevreden.", "De klant is ontevreden."),
+    ("このページは公開です。", "このページは非公開です。"),
+    ("Vitamin C is good for you.", "La vitamina D es buena."),
+    ("We are in group B.", "Wir sind in Gruppe A."),
+    ("シャツ サイズL", "The shirt in size XL"),
+    ("How do I upgrade my plan?", "Wie mache ich ein Downgrade?"),
+    ("The red bag", "Die blaue Tasche"),
+    ("My son is ill.", "Meine Tochter ist krank."),
+    ("20 € per month", "20 € pro Jahr"),
 ]
 NOT_OPPOSITES = [
     ("The opening is in May.", "Die Eröffnung ist im Mai."),
@@ -456,6 +482,12 @@ NOT_OPPOSITES = [
     ("A permanent contract", "Un contratto permanente"),
     ("I got a letter from my bank.", "My bank sent a letter to me."),
     ("Ask Anna to get the key.", "Get the key from Anna."),
+    ("It is not possible.", "It is impossible."),
+    ("John F. Kennedy spoke.", "John D. Kennedy Jr. spoke."),  # initials, which belong to names
+    ("Vitamin C", "La vitamine C"),
+    ("D'abord, l'avion", "First, plan B for the plane"),
+    ("Il vit au Xe siècle", "Louis X"),
+    ("I have more money than before.", "Ich habe mehr Geld als vorher."),
 ]
 
 
@@ -474,6 +506,13 @@ def test_rules() -> None:
         ("Ich weiß es nicht.", "I know it.", "negation"),
         ("Ele está no parque.", "He is in the park.", None),  # no is also "in the"
         ("行かなければなりません。", "I must go.", None),
+        ("行かねばなりません。", "I must go.", None),
+        ("お釣りが無い。", "I don't have change.", None),
+        ("お釣りが無い。", "お釣りがある。", "negation"),
+        ("一人になりたくないからです。", "It's because I don't want to be alone.", None),
+        ("一緒に行きませんか。", "Shall we go together?", None),
+        ("Rome wasn't built in a day.", "Rom wurde nicht an einem Tag erbaut.", None),
+        ("Russia wasn't capitalist.", "La Russia non era capitalista.", None),
         ("Anna paid Bert.", "Bert a payé Anna.", "order"),
         ("Anna paid Bert.", "Bert was paid by Anna.", None),
         ("Anna and Bert came.", "Bert und Anna kamen.", None),

@@ -73,6 +73,9 @@ def test_windows_are_sentences(encoder: SentenceEncoder) -> None:
     endless = windows_of("word " * 400, encoder)
     assert max(map(len, endless)) <= 300 and " ".join(endless) == ("word " * 400).strip()
     assert "".join(windows_of("長い文章" * 200, encoder)) == "長い文章" * 200
+    story = ["私たちはしばらく天気と収穫について話しました。", "祖父は一生鉄道で働きました。"] * 20
+    # Chinese and Japanese characters say more.
+    assert [window.split() for window in windows_of("".join(story), encoder)] == [story[:2]] * 20
     assert windows_of("-. " * 400, encoder) == ["-. " * 400]
     assert windows_of(f"@anna {LONG} Best regards, Ann", SentenceEncoder(threads=1, clean=True)) == windows
 

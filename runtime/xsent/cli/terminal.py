@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from unicodedata import east_asian_width
 
 from xsent.errors import XsentError
 
@@ -162,20 +161,17 @@ def align_cells(lines: Sequence[Sequence[str]], right: Collection[int], *, wides
 
     Cells longer than `widest` do not widen their column.
     """
-    widths = [max(map(_width, cells)) for cells in zip(*lines, strict=True)]
+    from xsent.words import display_width  # costs time before Ctrl-C is heard
+
+    widths = [max(map(display_width, cells)) for cells in zip(*lines, strict=True)]
     if widest is not None:
         widths = [min(width, widest) for width in widths]
     padded = []
     for line in lines:
-        gaps = [" " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)]
+        gaps = [" " * (width - display_width(cell)) for cell, width in zip(line, widths, strict=True)]
         cells = enumerate(zip(line, gaps, strict=True))
         padded.append("  ".join(gap + cell if place in right else cell + gap for place, (cell, gap) in cells).rstrip())
     return "\n".join(padded)
-
-
-def _width(text: str) -> int:
-    """Columns of a terminal that a text takes; Chinese and Japanese characters take two."""
-    return len(text) + sum(east_asian_width(letter) in "WF" for letter in text)
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -14,8 +14,11 @@ from xsent.languages import likely_languages
 from xsent.mining.number_words import TABLES
 
 _WORD = re.compile(r"[^\W\d_]+")
-# Contractions of "not", but not in "isn't it?".
-_CONTRACTED = re.compile(r"n't\b(?! (?:i|you|he|she|it|we|they|there)\?)")
+# Contractions of "not", which make a text English, but not in "isn't it?".
+_CONTRACTED = re.compile(
+    r"\b(?:do|does|did|is|are|was|were|have|has|had|wo|ca|could|would|should|must|might|need|ai)n't\b"
+    r"(?! (?:i|you|he|she|it|we|they|there)\?)"
+)
 _FRENCH = re.compile(r"\bn(?:e |')(?:[^\s.,;]+ ){1,3}?(?:plus|personne)\b(?! que| qu'| ou moins)|\bpersonne n(?:e |')")
 _NUMBERED = re.compile(r"\bno[.] ?(?=[0-9])")  # No. 5
 _WHATEVER = re.compile(r"\b(?:кто|что|где|как|куда|сколько|как(?:ой|ая|ое|ие|им|ую))\w* бы (?:\w+ ){0,2}ни\b")
@@ -30,12 +33,13 @@ _NEGATIVES = {language: {*words.split()} for language, words in TABLES["negative
 _NO_NEGATION = {language: _pattern(words) for language, words in TABLES["no_negation"].items()}
 _IMPLIED = {language: _pattern(words) for language, words in TABLES["implied"].items()}
 
-_JAPANESE = re.compile("ない|なかっ|なく|ません|ずに|禁止|禁煙|不可|未払|未納")
+_KANJI = re.compile("無(?=い|かっ|く)")
+_JAPANESE = re.compile("ない|なかっ|なく|(?<!台)無し|ません|ずに|禁止|禁煙|不可|未払|未納")
 # Negations only in form: must, may, only, surely, few, soon, "shall we".
 _NO_JAPANESE = re.compile(
     "なけれ?ば(?:なら|なり|いけ)(?:ない|なかっ|ません)|なくては(?:なら|なり|いけ)(?:ない|ません)|ないと(?:いけ|なら|なり)(?:ない|ません)"
-    "|ざるを[得え](?:ない|ません)|に(?:ほか|他)なら(?:ない|なかっ|ません)|に(?:過|す)ぎ(?:ない|なかっ|ません)"
-    "|(?:違い|ちがい|しか)(?:ない|なかっ|ありません)|かもしれ(?:ない|ません)|ませんか|ないか|(?:だけ|ばかり)で(?:は)?(?:なく|ない|ありません)"
+    "|ねば(?:なら|なり)(?:ない|なかっ|ません)|ざるを[得え](?:ない|ません)|に(?:ほか|他)なら(?:ない|なかっ|ません)|に(?:過|す)ぎ(?:ない|なかっ|ません)"
+    "|(?:違い|ちがい|しか)(?:ない|なかっ|ありません)|かもしれ(?:ない|ません)|(?:ません|ない)か(?!ら)|(?:だけ|ばかり)で(?:は)?(?:なく|ない|ありません)"
     "|(?:少な|珍し)く(?:ない|なく|ありません)|少なく|少ない|[間ま]もなく|[間ま]違いなく|絶え間なく|問題なく|限りなく|危ない|つまらない"
     "|す[みい]ません|済みません|忘れないで|運転しなく"
 )
@@ -61,14 +65,15 @@ def negations_differ(first: str, second: str) -> bool:
 def _read(text: str) -> _Negation:
     likely = likely_languages(text)
     if {"ja", "zh"}.intersection(likely):
-        rest = _NO_JAPANESE.sub("", text)
+        rest = _NO_JAPANESE.sub("", _KANJI.sub("な", text))
         return _Negation(bool(_JAPANESE.search(rest)), len(_IMPLIED_JAPANESE.findall(rest)))
     text = _WHATEVER.sub("", _NUMBERED.sub("", text.lower().replace("’", "'")))
+    likely = ["en"] if _CONTRACTED.search(text) else likely
     negates, implied = False, 0
     for language in [one for one in likely if one in _NEGATIVES] or _NEGATIVES:
         rest = _NO_NEGATION[language].sub("", text)
         found = not _NEGATIVES[language].isdisjoint(_WORD.findall(rest))
-        found = found or (language == "en" and "en" in likely and bool(_CONTRACTED.search(rest)))
+        found = found or (language == "en" and bool(_CONTRACTED.search(rest)))
         negates = negates or found or (language == "fr" and bool(_FRENCH.search(rest)))
         implied = max(implied, len(_IMPLIED[language].findall(rest)))
     return _Negation(negates, implied)

@@ -4,7 +4,7 @@ The groups are in words.json. Each has columns that exclude each other; a column
 order of `LANGUAGES`. An asterisk stands for any ending, a point for the end of a clause, "#" for a number, "_" for a
 space. A tilde follows a word with other meanings, such as "voor" (before, for): it counts only between texts of one
 language. A plus follows a direction, which counts before the same word: to Rome, from Rome. Japanese may be anywhere in
-a text.
+a text. Beside the groups, single letters exclude each other, as in group A and group B.
 """
 
 import re
@@ -22,9 +22,17 @@ _ARTICLES = "(?:the|an?|der|die|das|de[mns]?|zum|les?|la|une?|el|l[ao]s|una|il|a
 _WORD = re.compile(  # a word, the sign at its end, and a number or a word that follows
     f"({_LETTERS})( *(?:[^\\w\\s]|$))?(?= ?(?:{_ARTICLES})?(?:((?:(?:{PARTS['NAME']}) )?[0-9])|({_LETTERS}))?)"
 )
+_NEGATING = re.compile(  # prefixes
+    r"\b(?:un|dis|non ?|de|in|im|il|ir|mis|des|dés|mé|on|ont|ent|не|без)+(?=\w{3})|[不未非]"
+)
+_NAMING = re.compile(  # a letter or a size that sets apart: group B, size XL, ビタミンC
+    "(?:(?<=[^\\W\\d_] )|(?<=[ァ-ヶー一-龠]))(?:[A-HJ-UWYZ]|X{1,3}[SL])(?![a-zà-ÿA-Z0-9'’°&/+-]|[.] ?\\w)"
+)
 _SHORTEST, _LONGEST = 3, 20  # letters before an asterisk
 _WORDS = 3  # of a phrase, at most
-_LIKELY = 0.5  # a short text may be in any language that has half the function words of the likeliest one
+# A short text may be in any language that has half the function words of the likeliest one. A single one says nothing:
+# "plus" is one in French.
+_LIKELY = 0.5
 
 Pole = tuple[int, int, str]  # numbers of a group and of a column, and the word after a direction
 
@@ -56,12 +64,25 @@ _PART = re.compile("|".join(sorted(_JAPANESE.poles, key=len, reverse=True)))
 
 
 def opposed(first: str, second: str) -> bool:
-    """Whether texts in the form NFKC have words that exclude each other, each one that the other lacks."""
-    languages = [likely_languages(text, _LIKELY) for text in (first, second)]
+    """Whether texts in the form NFKC have words that exclude each other, each one that the other lacks.
+
+    Also two texts that differ only in the prefix of a word, such as stable and unstable, 公開 and 非公開.
+    """
+    if _negated(first, second):
+        return True
+    languages = [likely_languages(text, _LIKELY, above=1) for text in (first, second)]
     same = not all(languages) or not {*languages[0]}.isdisjoint(languages[1])
     one, other = (_poles(text, likely, weak=same) for text, likely in zip((first, second), languages, strict=True))
     groups = [{(group, word) for group, _, word in lacking} for lacking in (one - other, other - one)]
     return not groups[0].isdisjoint(groups[1])
+
+
+def _negated(first: str, second: str) -> bool:
+    """Whether the only difference of two texts is a prefix that negates a word."""
+    one, other = (re.findall(r"\w+", text.casefold()) for text in (first, second))
+    if len("".join(one)) == len("".join(other)):
+        return False
+    return _NEGATING.sub("", " ".join(one)) == _NEGATING.sub("", " ".join(other))
 
 
 def _poles(text: str, languages: list[str], *, weak: bool) -> set[Pole]:
@@ -69,6 +90,7 @@ def _poles(text: str, languages: list[str], *, weak: bool) -> set[Pole]:
     folded = text.casefold().replace("’", "'")
     parts = (part for part in _PART.findall(folded) if weak or part not in _JAPANESE.weak)
     found = {(*pole, "") for part in parts for pole in _JAPANESE.poles[part]}
+    found |= {(-1, int(name, 36), "") for name in _NAMING.findall(text)}  # each letter excludes the others
     tables = [_LISTED[language] for language in languages or LANGUAGES if language in _LISTED]
     words = [(match[1], match[2] is not None, match[3] is not None, match[4] or "") for match in _WORD.finditer(folded)]
     place = 0

@@ -9,7 +9,8 @@ words:
 
 - Number: each text has a number that the other lacks, in any notation or in words, or the same one of another unit.
 - Negation: one text has a word that negates or forbids in its language, and the other none, nor one that implies it.
-- Opposite: one text has a word such as "before", "open" or "Monday", and the other one that excludes it.
+- Opposite: one text has a word such as "before", "open" or "Monday", and the other one that excludes it; or the texts
+  differ only in a prefix that negates a word ("stable", "unstable").
 - Order: both have the same words, and more than one group of them has moved ("Anna paid Bert", "Bert paid Anna"); or
   both have the same two names in reverse order ("Anna a payé Bert"), and no word that marks a passive or a list.
 

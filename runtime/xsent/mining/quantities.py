@@ -49,7 +49,8 @@ _BEFORE_CHRIST = re.compile(  # after a year or a century
     r"(?:bce?(?!\w)|b[.] ?c[.]|(?:before|vo?or|v[.]) ?chr(?:[.]|ist(?:us|i)?(?!\w))|a[.] ?c[.]|"
     r"a(?:vanti|ntes de) cristo|av(?:[.]|ant) (?:j[.]? ?-?c|jésus|notre ère)|до н(?:[.] ?э|ашей эры))"
 )
-_NOUN = re.compile("[ -]([^\\W\\d_]{4,40})")
+_NOUN = re.compile("[ -]([^\\W\\d_]{4,40})| ?([-–:/])(?= ?[0-9])")  # 3:1 is not 1:3
+_TIMES = re.compile("twice|thrice|\\w+maa?l|дважды|трижды|четырежды")
 _LETTER_AFTER = re.compile(f"[a-z](?![0-9{LETTERS}])")
 _BEFORE = 16  # characters before a number that may be its sign or its currency
 _OF_HALF = {"30", "50", "6", "12", "500"}  # without a unit: полчаса is 30 minutes, 半年 6 months
@@ -61,27 +62,27 @@ class Quantity(NamedTuple):
     forms: frozenset[str]  # normal forms, see `xsent.numbers`
     also: frozenset[str]  # what it may be beside one of another notation: 6 at "6 p.m."
     unit: str  # empty if unknown
-    noun: str = ""  # the word after a number without a unit, if it is not short
+    noun: str = ""  # the word after a number without a unit, if it is not short; ":" after the first of 3:1 and 3–1
 
 
 def differ(first: list[Quantity], second: list[Quantity]) -> bool:
-    """Whether each text has a quantity that the other lacks, one of two texts with equally many, or another for a noun.
+    """Whether each text has a quantity that the other lacks, one of two texts with equally many, or another of a kind.
 
-    Three rooms and two baths are not two rooms and three baths.
+    Three rooms and two baths are not two rooms and three baths, nor three tablets twice a day "dreimal zwei Tabletten".
     """
     lacking = _lacks(first, second), _lacks(second, first)
     if all(lacking) or (any(lacking) and len(first) == len(second)):
         return True
     counts, others = _counts(first), _counts(second)
-    return any(counts[noun].isdisjoint(others[noun]) for noun in counts.keys() & others.keys())
+    return any(counts[kind].isdisjoint(others[kind]) for kind in counts.keys() & others.keys())
 
 
 def _counts(text: list[Quantity]) -> dict[str, set[str]]:
-    """The numbers of each noun of a text."""
+    """The numbers of each unit or noun of a text."""
     counts = defaultdict[str, set[str]](set)
     for quantity in text:
-        if quantity.noun:
-            counts[quantity.noun] |= quantity.forms
+        if kind := quantity.unit or quantity.noun:
+            counts[kind] |= quantity.forms | (quantity.also if quantity.unit else frozenset())
     return counts
 
 
@@ -136,9 +137,7 @@ def _read(folded: str, number: Number) -> list[Quantity]:
         forms = (f"{forms[0]}{DECIMAL}5",)
     before = folded[max(0, number.start - _BEFORE) : number.start]
     is_negative = _MINUS.search(before) or _BEFORE_CHRIST.match(folded, number.end)
-    unit = ""
-    if named := _UNIT_AFTER.match(folded, number.end) or _UNIT_BEFORE.search(before):
-        unit = _UNIT_OF[named[1]]
+    if unit := _unit(folded, number, before):
         if number.kind == "decimal":  # 3.10 euros are 3.1, unlike versions
             forms = (*forms, value(*forms[0].split(DECIMAL)))
         steps = ((kind, steps[unit]) for kind, steps in enumerate(TABLES["steps"]) if unit in steps)
@@ -156,7 +155,14 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if HALF in forms and not unit:
         also |= _OF_HALF
     noun = _NOUN.match(folded, number.end) if not unit else None
-    return [Quantity(frozenset(forms), also, unit, noun[1] if noun else "")]
+    return [Quantity(frozenset(forms), also, unit, (noun[1] or ":") if noun else "")]
+
+
+def _unit(folded: str, number: Number, before: str) -> str:
+    if _TIMES.fullmatch(folded, number.start, number.end):
+        return "times"
+    named = _UNIT_AFTER.match(folded, number.end) or _UNIT_BEFORE.search(before)
+    return _UNIT_OF[named[1]] if named else ""
 
 
 def _times(form: str, factor: float) -> str:

@@ -3,7 +3,8 @@
 import { fold, withoutAccents } from "./xsent/words.js";
 
 const LOOKED_AT = 1000; // characters; more do not help
-const WORD = /\p{L}+/gu;
+// The letters of DE89, 14h05 and °C are no words, nor is a consonant unless an apostrophe follows: "men's", "T-shirt".
+const WORD = /[a-z]*[0-9°][a-z0-9°]*|[b-df-hj-np-tv-xz](?![\p{L}\p{N}'’])|(\p{L}+)/gu;
 const SCRIPTS = [
   ["ja", /[\u3041-\u30ff]/g],
   ["zh", /[\u3400-\u4dbf\u4e00-\u9fff]/g],
@@ -25,7 +26,7 @@ export class Languages {
 
   /** The code of a text's language, empty if unknown. @param {string} text */
   of(text) {
-    const words = fold(text.slice(0, LOOKED_AT)).match(WORD) ?? [];
+    const words = [...fold(text.slice(0, LOOKED_AT)).matchAll(WORD)].flatMap(([, word]) => word ?? []);
     const letters = words.join("");
     const script = SCRIPTS.find(([, signs]) => SHARE * (letters.match(signs)?.length ?? 0) > letters.length);
     if (script) return script[0];
