@@ -41,7 +41,8 @@ _MAYBE_MARKS = re.compile(f"[\\W\uff9e\uff9f]{{{_MOST_MARKS + 1},}}")
 
 def display_width(text: str) -> int:
     """Columns of a terminal that a text takes; Chinese and Japanese characters, which say more, take two."""
-    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide
 
 
 def word_keys(text: str) -> Iterator[tuple[str, ...]]:

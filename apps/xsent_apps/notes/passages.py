@@ -7,12 +7,13 @@ from typing import Literal, NamedTuple
 
 from xsent import split_sentences
 from xsent.files.hyphens import Hyphens
+from xsent.words import display_width
 from xsent_apps.notes.chat import begins_message
 
 Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 
-PASSAGE_LENGTH = 500  # characters; a longer passage is cut between two sentences
-JOINED_LENGTH = 200  # characters; short neighbours are joined up to this length (docs/contributing/findings.md)
+PASSAGE_LENGTH = 500  # characters, or half as many in Japanese; a longer passage is cut between two sentences
+JOINED_LENGTH = 200  # the same; short neighbours are joined up to this length (docs/contributing/findings.md)
 NAME_LENGTH = 200  # characters; a longer heading, title or name of a column is cut between two words
 CONTEXT_LENGTH = 1000  # characters; every passage has its context, so a long one would be repeated many times
 ABOVE = " › "  # between the parts of a context
@@ -202,7 +203,7 @@ def _joined(blocks: Iterable[_Block]) -> Iterator[list[tuple[int, str]]]:
     kind = ""
     length = 0
     for block in blocks:
-        more = len(block.text) + 1
+        more = display_width(block.text) + 1
         belongs = block.kind == "code" or (block.kind == "item" and block.lines[0][1][0].isspace())
         is_full = length + more > JOINED_LENGTH and not belongs
         if joined and (is_full or "row" in (kind, block.kind)):
@@ -221,9 +222,9 @@ def _cut(lines: Lines) -> Iterator[tuple[int, str]]:
     passage = ""
     first = 0
     for number, line in lines:
-        fits = len(passage) + len(line) <= PASSAGE_LENGTH
+        fits = display_width(passage) + display_width(line) <= PASSAGE_LENGTH
         for sentence in [line] if fits else sentences_of(line):
-            if passage and len(passage) + len(sentence) > PASSAGE_LENGTH:
+            if passage and display_width(passage) + display_width(sentence) > PASSAGE_LENGTH:
                 yield first, passage
                 passage = ""
             first = first if passage else number

@@ -1,8 +1,8 @@
 // Turns Markdown into passages with their headings, as in xsent_apps/notes/passages.py.
 
-const PASSAGE_LENGTH = 500; // characters; a longer passage is cut between two sentences
+const PASSAGE_LENGTH = 500; // characters, or half as many in Japanese; a longer passage is cut between two sentences
 const LONGEST = 2000; // most characters of a passage; a longer one would keep all others, and the reader, waiting
-const JOINED_LENGTH = 200; // short neighbours are joined up to this length
+const JOINED_LENGTH = 200; // the same; short neighbours are joined up to this length
 const LEAD_LENGTH = 200; // a longer paragraph that ends in a colon is more than a lead-in
 const ABOVE = " › "; // between the parts of a context
 
@@ -10,6 +10,7 @@ const sentences = new Intl.Segmenter("en", { granularity: "sentence" });
 // The segmenter knows no abbreviations: "3. Mai", "z. B." and "Dr. Weiß" are not two sentences.
 const UNFINISHED =
   /(?:^|[\s(.])(?:\d{1,2}|\p{L}|[DFHMS]r|Mrs|Ms|Mme|Prof|St|Sra|Dra|Sig|Dott|[NBV]r|No|Nos|S|Abb|Bd|Fig|Kap|Tel|Str|bzw|ca|vgl|usw|etc|evtl|inkl|vs|approx|проф|ул|стр|им)\.\s*$/iu;
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]/g; // characters of two columns
 const CONTROL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g;
 const HEADING = /^(#{1,6})\s+(.*)/;
 const HEADING_END = /(^|\s)#+$/;
@@ -81,11 +82,14 @@ function leads(block, follower) {
   return announces && follower && follower.kind !== "heading";
 }
 
+/** Columns that a text takes. @param {string} text */
+const displayWidth = (text) => text.length + (text.match(WIDE)?.length ?? 0);
+
 /** Joins the lines of short neighbours below the same heading; a command stays with its description. */
 function* joined(blocks) {
   let [lines, kind, length] = [[], "", 0];
   for (const block of blocks) {
-    const more = textOf(block).length + 1;
+    const more = displayWidth(textOf(block)) + 1;
     const belongs = block.kind === "code" || (block.kind === "item" && /^\s/.test(block.lines[0]));
     const isFull = length + more > JOINED_LENGTH && !belongs;
     if (lines.length && (isFull || [kind, block.kind].includes("row"))) {
@@ -116,7 +120,7 @@ function* cut(lines) {
   let passage = "";
   const pieces = lines.flatMap((line) => [...sentencesOf(line)].map(({ text }) => text));
   for (const piece of pieces.flatMap(inParts)) {
-    if (passage && passage.length + piece.length > PASSAGE_LENGTH) {
+    if (passage && displayWidth(passage) + displayWidth(piece) > PASSAGE_LENGTH) {
       yield passage;
       passage = "";
     }
