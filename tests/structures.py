@@ -113,6 +113,25 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         f"```\n<img src=data:image/png;base64,{BASE64}>\n```\n",
         [("the map stays. the car", "")],
     ),
+    "queries of Obsidian": (
+        "One.\n\n```dataview\nTABLE a FROM #b\n```\n- ~~~tasks\n  not done\n  ~~~\nTwo.\n\n```sql\nSELECT c;\n```\n",
+        [("One. Two. SELECT c;", "")],
+    ),
+    "pictures that programs name": (
+        "![IMG_2041.heic](a%20b/IMG_2041.heic) ![image](https://c.example/d) ![[Pasted image 20240513101112.png]] "
+        "![Screenshot 2024-05-13 at 10.11.12 AM.png](e) ![20240513_101112.jpg](f) One: ![the image](g), "
+        "![Image of a hall](h) ![[hall.png]] [[image.png]] [image](i).\n",
+        [("One: the image, Image of a hall hall.png image.png image.", "")],
+    ),
+    "headings of Japanese texts": (
+        "社内メモ\n■会議室の予約\n　鍵は受付の引き出しです。\n【備品】\n・トナーは三階です。\n\n"
+        "■日時：六月\n■場所：三階\n\n■牛乳\n■卵\n\n■ Milk\nfrom the farm\n",
+        [
+            ("社内メモ", ""),
+            ("鍵は受付の引き出しです。", "会議室の予約"),
+            ("・トナーは三階です。 ■日時：六月 ■場所：三階 ■牛乳 ■卵 ■ Milk from the farm", "備品"),
+        ],
+    ),
     "furigana": (
         "<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>と{東京|とう|きょう}と｜WiFi《ワイファイ》と[十]{じゅう}時《じ》。`{a|か}`\n",
         [("漢字と東京とWiFiと十時。`{a|か}`", "")],

@@ -58,6 +58,9 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
+_QUERY = re.compile(  # code in the place of which Obsidian shows what it finds
+    r"[ \t>]*(?:[-*+][ \t]+)?(?:`{3,}|~{3,})[ \t]*(?:dataview(?:js)?|tasks|query|base)[ \t]*$", re.MULTILINE
+)
 _CODE = "\0"  # in the place of code
 _STRUCTURE = "\\#`~"  # signs that need their backslash: they could begin a heading or code
 _BLOCK_TAGS = (
@@ -95,7 +98,7 @@ def _shown(text: str) -> str:
     in_list = False
     while found := _TOKEN.search(text, place):
         place = found.end()
-        kind = found.lastgroup
+        kind = "gone" if _QUERY.match(found[0]) else found.lastgroup
         end = place
         if kind == "opening":
             opening = found[0].lstrip(" \t>-*+")

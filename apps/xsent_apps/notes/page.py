@@ -22,16 +22,17 @@ _TAGS_WITHOUT_TEXT = frozenset(  # an annotation is the source of a formula, and
 _ROLES_WITHOUT_TEXT = frozenset(["banner", "navigation", "contentinfo", "search"])
 _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
-    r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|(header|hash)-?link|header-anchor|"
+    r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|no-?print|(header|hash)-?link|header-anchor|"
     r"anchor(js)?-link|([\w-]*-)?skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
-    r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent)|"
-    r"sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
+    r"toc(-macro)?|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|widget-area|"
+    r"cookies?([-_]?(law|banner|notice|consent|info|popup|bar|dialog|modal))*|onetrust-[\w-]*|"
+    r"cybotcookiebotdialog|sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
     r"social-?(links|icons|media|bar)|buttons|addtoany[\w-]*|a2a_kit|shariff|(jp-)?(post-flair|related-?(posts|articles))|email-ufi[\w-]*|"
     r"cite_ref[\w-]*|footnote-?ref(erence)?|(user-content-)?fnref[\w:-]*|noteref|"  # numbers of footnotes
     r"respond|comment-?(respond|form|reply-link)|userpic_wrap|reply_to|media_(photo|video|voice_message))$",
     re.IGNORECASE,
 )
-_BUTTON = re.compile(r"(?:\S*[-_])?(?:button|btn)(?:[-_]\S*)?", re.IGNORECASE)  # a class of a link that looks like one
+_BUTTON = re.compile(r"(?:\S*[-_])?(?:button|btn|jump|print)(?:[-_]\S*)?", re.IGNORECASE)  # a class of a link
 _CLASSES_OF_QUOTES = re.compile(
     r"blockquote\.(?:gmail|proton\w*|tutanota|zmail|mail)\w*|div\.(?:yahoo|protonmail)_?quoted?|div\.zmail_extra"
 )

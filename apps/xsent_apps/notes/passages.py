@@ -29,6 +29,8 @@ _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
 _DRAWN = 8  # signs in a line that is drawn: below a heading that is at most twice as long, or between two texts
+# In Japanese texts, if the next line is text and not another one, as in a list.
+_JAPANESE_HEADING = re.compile(r"\s*([■□◆◇●▼▽【])(?=.*[ぁ-ヿ一-鿿])[^。、：:…■□◆◇●▼▽━]{2,25}[：:]?\s*$")
 _ITEM = re.compile(r"^\s*([-*+•·▪‣◦]|\d{1,3}[.)])\s")
 _LINE = re.compile(r"[ \t]?(?:[─-╿]{3,}|([-–—=~_*#－＝～＿])\1{4,})[ \t]?")  # drawn between words, or to write on
 _BOX = re.compile(r"^(\s*\S+)\s+\[(?:[xX]|[^\w\[\]])\](?=\s|$)")  # of a task, after the mark of its item
@@ -296,6 +298,8 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
     if heading := _HEADING.match(line):
         text = _HEADING_END.sub("", heading[2].rstrip()).rstrip()
         return "heading" if text else "", len(heading[1]), text
+    if (japanese := _JAPANESE_HEADING.match(line)) and following.lstrip()[:1] not in ("", japanese[1]):
+        return "heading", 6, line.strip(" \u3000\t■□◆◇●▼▽【】：:")
     if underline := _UNDERLINE.match(line):
         return "underline", 1 if underline[1][0] == "=" else 2, line
     if _ROW.match(line) and _UNDER_HEADER.match(line):

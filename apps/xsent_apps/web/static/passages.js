@@ -15,6 +15,8 @@ const HEADING = /^(#{1,6})\s+(.*)/;
 const HEADING_END = /(^|\s)#+$/;
 const UNDERLINE = /^(={3,}|-{3,})\s*$/; // below a heading
 const RULE = /^\s*([-*_]\s*){3,}$/;
+// In Japanese texts, if the next line is text and not another one, as in a list.
+const JAPANESE_HEADING = /^\s*([■□◆◇●▼▽【])(?=.*[ぁ-ヿ一-鿿])[^。、：:…■□◆◇●▼▽━]{2,25}[：:]?\s*$/;
 const ITEM = /^\s*([-*+•·▪‣◦]|\d{1,3}[.)])\s/;
 const BOX = /^(\s*\S+)\s+\[(?:[xX]|[^\p{L}\p{N}_[\]])\](?=\s|$)/u; // of a task, after the mark of its item
 const FENCE = /^[\s>]*((?:[-*+]|\d{1,9}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,}(?!~))(.*)/;
@@ -204,6 +206,8 @@ function markOf(line, following) {
     const text = heading[2].trimEnd().replace(HEADING_END, "").trimEnd();
     return [text ? "heading" : "", text, heading[1].length];
   }
+  const [, sign] = JAPANESE_HEADING.exec(line) ?? [];
+  if (sign && following.trim() && !following.trimStart().startsWith(sign)) return ["heading", line.replace(/^[\s■□◆◇●▼▽【]+|[\s】：:]+$/g, ""), 6];
   if (UNDERLINE.test(line)) return ["underline", "", line.startsWith("=") ? 1 : 2];
   if (!line.trim() || RULE.test(line)) return ["", "", 0];
   if (ROW.test(line)) return [ROW.test(following) && UNDER_HEADER.test(following) ? "header" : "row", line, 0];
