@@ -40,7 +40,8 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     "the title of Pandoc": ("% The boiler\n% Jane\n\n::: {.note}\nPress it.\n:::\n", [("Press it.", "The boiler")]),
     "Logseq": (
         "title:: Boiler\ntags:: house, [[pump]]\n\n- TODO Call\n  id:: 65a1\n  :LOGBOOK:\n  CLOCK: [2024-01-01]\n"
-        "  :END:\n  SCHEDULED: <2024-03-12 Tue>\n- Pay\n",
+        "  :END:\n  card-ease:: 2.5\n- #+BEGIN_QUERY\n  {:find a}\n  #+END_QUERY\n"
+        "  SCHEDULED: <2024-03-12 Tue>\n- Pay\n",
         [("- TODO Call - Pay", "Boiler, house, pump")],
     ),
     "Joplin": ("Fence\n\nGreen.\n\nid: " + "0a" * 16 + "\nis_todo: 0\ntype_: 1", [("Fence Green.", "")]),
@@ -103,8 +104,9 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         ],
     ),
     "tasks": (
-        "- [x] Pay [the rent](a)\n  * [ ] Call Ann\n1. [/] Paint\n> - [>] Copy\n\n- [x](a) is\n- [y] and\n\n[x] too.\n",
-        [("- Pay the rent * Call Ann 1. Paint - Copy - x is - [y] and [x] too.", "")],
+        "- [x] Pay [the rent](a)\n  * [ ] Call Ann\n1. [/] Paint\n> - [>] Copy\n"
+        "- ☑ Sweep\n☐ Mow\n\n- [x](a) is\n- [y] and\n\n[x] too.\n",
+        [("- Pay the rent * Call Ann 1. Paint - Copy - Sweep ☐ Mow - x is - [y] and [x] too.", "")],
     ),
     "comments without an end stay": ("One <!-- two.\n\n%% three\n", [("One <!-- two. %% three", "")]),
     "pictures": (
@@ -129,8 +131,12 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         [
             ("社内メモ", ""),
             ("鍵は受付の引き出しです。", "会議室の予約"),
-            ("・トナーは三階です。 ■日時：六月 ■場所：三階 ■牛乳 ■卵 ■ Milk from the farm", "備品"),
+            ("・トナーは三階です。 ■日時：六月 ■場所：三階 ■牛乳 ■卵 ■ Milk from the farm", "【備品】"),
         ],
+    ),
+    "sections with the same heading": (
+        "### Call\nAt nine.\n\n### Call\nAt ten.\n",
+        [("At nine.", "Call"), ("At ten.", "Call")],
     ),
     "furigana": (
         "<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>と{東京|とう|きょう}と｜WiFi《ワイファイ》と[十]{じゅう}時《じ》。`{a|か}`\n",

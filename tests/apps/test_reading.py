@@ -137,6 +137,18 @@ all day.</p>
         (3, "So.", ""),
         (3, "End", ""),
     ]
+    bold = "<table><tr><td><p><b>Duty</b></p><td> <strong>Week</strong><tr><td>Stairs<td>odd"
+    bold += "<tr><td><b>Snow</b><td><b>even</b></table>"
+    bold += "<table><tr><td><b>News</b><tr><td>It snows.</table><table><tr><td><b>End</b><td><b>5</b></table>"
+    assert texts(tmp_path, bold, "a.html") == [
+        "Duty: Stairs · Week: odd",
+        "Duty: Snow · Week: even",
+        "News",
+        "It snows.",
+        "End · 5",
+    ]
+    inner = "<table><tr><td>Hello<tr><td><table><tr><th>Item<th>Fee<tr><td>Drill<td>129</table><tr><td>Bye.</table>"
+    assert texts(tmp_path, inner, "a.html") == ["Hello", "Item: Drill · Fee: 129", "Bye."]
     layout = "<table><tr><td><h1>News</h1><p>It rains.</p></td><td><table><tr><td>a<td>b</table></table>"
     assert read(tmp_path, layout, "a.html") == [(1, "It rains.", "News"), (1, "a · b", "News")]
     unclosed = "<p>one</p>two" + "<a b" * 100_000  # in time that does not grow with the square

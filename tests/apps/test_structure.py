@@ -120,6 +120,13 @@ class="media clearfix media_photo"><div class=title>Sticker</div>Not included</d
 class="noprint Inline-Template">[<i>citation needed</i>]</sup>. See <a href=/p class=blueprints>how</a>.</p>
 <aside class=note>Wait.</aside><aside id=secondary class="widget-area">Recent posts</aside>"""
     assert shown(tmp_path, "a.html", saved) == [("Heat it. See how. Wait.", "")]
+    word = """<p class=MsoToc1><a href="#_T">1 Quiet</a></p><h1>1 Quiet</h1><p>Two hours per day, un-<br>
+til ten<a href="#_ftn1"><span class=MsoFootnoteReference>[1]</span></a>.</p><p class=MsoFootnoteText><a
+name="_ftn1"><span class=MsoFootnoteReference>[1]</span></a> No drums.</p>"""
+    assert shown(tmp_path, "a.html", word) == [("Two hours per day, until ten. No drums.", "1 Quiet")]
+    thread = """<dl class=postprofile><dd>Posts: 1207</dl><h3>Re: Noise</h3><p>It squeaks.</p><div id=sig2>Ride on</div>
+<h3>Re: Noise</h3><p>Grease it.</p><div class=pagination>Page 1 of 1</div>"""
+    assert shown(tmp_path, "a.html", thread) == [("It squeaks.", "Re: Noise"), ("Grease it.", "Re: Noise")]
     assert shown(tmp_path, "a.html", "<h2>II<br/>The fog</h2><p>It came.</p>") == [("It came.", "II The fog")]
 
 

@@ -17,6 +17,7 @@ _CLOSINGS = {
     "{::comment}": "{:/comment}",
     ":LOGBOOK:": ":END:",
     ":PROPERTIES:": ":END:",
+    "#+BEGIN_QUERY": "#+END_QUERY",
     "<style": "</style>",
     "<script": "</script>",
 }
@@ -30,7 +31,7 @@ _TOKEN = re.compile(
     | (?P<escape> \\ [!-/:-@\[-`{}~] )
     | (?P<gone>
         ^[ ]{0,3} \[[^\]\n]{0,99}\]: [ \t]* \# (?:[ \t][^\n]*)? $                # [//]: # (a comment)
-      | ^[ \t]*+ (?: id | collapsed | logseq\.[\w.-]+ ):: [^\n]* $                # Logseq
+      | ^[ \t]*+ (?: id | collapsed | background-color | (?:card|hl|query)-[\w-]+ |logseq\.[\w.-]+ ):: [^\n]*$  # Logseq
       | ^[ \t]*+ (?:SCHEDULED|DEADLINE): [ \t]*+ <[^>\n]*> [ \t]*+ $
       | ^[ \t>]*+ :{3,}+ [ \t]*+ (?: \{[^\n{}]*\} | [\w-]+ )? [ \t]*+ :*+ $     # Pandoc and others
       | ^[ \t]*+ (?: !!! | \?\?\?\+? | === ) [ ]++ (?: [\w-]++ (?: [ ]++(?=") | [ \t]*+$ ) | (?=") )   # MkDocs
@@ -48,7 +49,7 @@ _TOKEN = re.compile(
       | [ ]? \[ -?@ [\w:.-]++ [^\[\]\n]*+ \] (?![(:\[])                           # a citation
     )
     | (?P<opening>
-        ^[ \t>]*+ (?:[-*+][ \t]++)? (?: %%(?!%) | :(?:LOGBOOK|PROPERTIES):(?=[ \t]*$) )
+        ^[ \t>]*+ (?:[-*+][ \t]++)? (?: %%(?!%) | :(?:LOGBOOK|PROPERTIES):(?=[ \t]*$) | \#\+BEGIN_QUERY )
       | (?<![\w%]) %% (?!%) (?=[^\n]*?%%)
       | <!-- | <(?:style|script)(?=[\s>]) | \{/\* | \{%[ ]comment[ ]%\} | \{::comment\}
     )
