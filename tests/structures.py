@@ -37,7 +37,10 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         [("The key.", "The cellar")],
     ),
     "JSON that is a text": ('{\n  "a": 1\n}\n\nThe end.\n', [('{ "a": 1 } The end.', "")]),
-    "the title of Pandoc": ("% The boiler\n% Jane\n\n::: {.note}\nPress it.\n:::\n", [("Press it.", "The boiler")]),
+    "the title of Pandoc": (
+        "% The boiler\n% Jane\n\n\\newpage\n\n::: {.note}\nPress it.\n:::\n",
+        [("Press it.", "The boiler")],
+    ),
     "Logseq": (
         "title:: Boiler\ntags:: house, [[pump]]\n\n- TODO Call\n  id:: 65a1\n  :LOGBOOK:\n  CLOCK: [2024-01-01]\n"
         "  :END:\n  card-ease:: 2.5\n- #+BEGIN_QUERY\n  {:find a}\n  #+END_QUERY\n"
@@ -352,6 +355,10 @@ PAGES: dict[str, str] = {  # their text, and they
 
 # Files of several messages, and how many they are.
 CHATS = {
+    "Teams, without years": (
+        "[14.05. 09:12] Ott, Eva\nWhere is the key?\n\n[5/14 9:15 AM] Ben\nIn the shed.\n\n[14.05. 09:16] Eva\nAh!\n",
+        3,
+    ),
     "WhatsApp, iOS": (
         "\u200e[12.03.24, 18:05:11] Anna: \u200eNachrichten sind Ende-zu-Ende-verschlüsselt.\n"
         "[12.03.24, 18:05:30] Anna: Hallo ihr\nkommt ihr morgen?\nIch bringe Kuchen\n"

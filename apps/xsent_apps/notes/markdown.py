@@ -35,6 +35,7 @@ _TOKEN = re.compile(
       | ^[ \t]*+ (?:SCHEDULED|DEADLINE): [ \t]*+ <[^>\n]*> [ \t]*+ $
       | ^[ \t>]*+ :{3,}+ [ \t]*+ (?: \{[^\n{}]*\} | [\w-]+ )? [ \t]*+ :*+ $     # Pandoc and others
       | ^[ \t]*+ (?: !!! | \?\?\?\+? | === ) [ ]++ (?: [\w-]++ (?: [ ]++(?=") | [ \t]*+$ ) | (?=") )   # MkDocs
+      | ^[ \t]*+ \\(?:newpage|pagebreak|clearpage|tableofcontents) [ \t]*+ $          # Pandoc
       | ^[-*+][ ][^\n]*\n\{:[ ]?toc\b[^\n]*$ | ^[ \t]*+ (?i: \[\[?(?:_?toc_?)\]?\] ) [ \t]*+ $  # a table of contents
       | ^[ \t]*+ (?:[-*+]|\d{1,3}[.)]) [ \t]++ \[[^\]\n]*+\]\(\#[^)\n]*+\) [ \t]*+ $  # a line of one
       | (?<=[^\s|]) \[\^[^\[\]\s]{1,40}\] (?!:) | (?<=\S) \\ $                  # the number of a footnote, a line's end

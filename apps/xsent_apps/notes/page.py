@@ -19,17 +19,18 @@ _TAGS_WITHOUT_TEXT = frozenset(  # an annotation is the source of a formula, and
     "script style template noscript svg button select textarea nav footer iframe audio video annotation "
     "rp rt rtc".split()
 )
-_ROLES_WITHOUT_TEXT = frozenset(["banner", "navigation", "contentinfo", "search"])
+_ROLES_WITHOUT_TEXT = frozenset(["banner", "navigation", "contentinfo", "search", "complementary"])
 _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
     r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|no-?print|(header|hash)-?link|header-anchor|"
     r"anchor(js)?-link|([\w-]*-)?skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
-    r"toc(-macro)?|msotoc\d|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|widget-area|pagination|"
+    r"toc(-macro)?|msotoc\d|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|widget-area|pagination|(s-)?top-?bar|(js-)?post-menu|"
+    r"(ad|advert(isement)?)([-_]+(container|wrapper|slot|label|banner|unit|box))+|advertisement|adsbygoogle|"
     r"cookies?([-_]?(law|banner|notice|consent|info|popup|bar|dialog|modal))*|onetrust-[\w-]*|"
     r"cybotcookiebotdialog|sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
     r"social-?(links|icons|media|bar)|buttons|addtoany[\w-]*|a2a_kit|shariff|(jp-)?(post-flair|related-?(posts|articles))|email-ufi[\w-]*|"
     r"cite_ref[\w-]*|footnote-?ref(erence)?|(user-content-)?fnref[\w:-]*|noteref|"
-    r"mso(foot|end)notereference|"  # numbers of footnotes
+    r"mso(foot|end)notereference|(ftnt|cmnt)(_ref)?\d+|"  # numbers of footnotes
     r"postprofile|sig\d+|online-list|respond|comment-?(respond|form|reply-link)|userpic_wrap|reply_to|media_(photo|video|voice_message))$",
     re.IGNORECASE,
 )
