@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUES = re.compile(r"\s*(?:WEBVTT\b[^\n]*\n[^>]{0,500}?|\d+\s*\n\s*)[\d:]+[.,]\d+\s+-->")  # subtitles begin with one
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
-_VOICE = re.compile(r"<v(?:\.[\w.]+)?[ \t]+([^<>]+?)[ \t]*>")  # who says what follows
+_VOICE = re.compile(r"<v(?:\.[\w.]++)?[ \t]++([^<>\s][^<>]*+)>")  # who says what follows
 _SPEAKER = re.compile(r"[^\W\d_][\w.,'’() -]{0,40}: ")
 _SENTENCE_END = re.compile(r"[.?!…][\"'»”’)]*[ \t]*$", re.MULTILINE)
 _HEARD = re.compile(  # but not said: [Music], also on two lines, (door opens), ♪
@@ -40,7 +40,7 @@ _HEARD = re.compile(  # but not said: [Music], also on two lines, (door opens), 
     r"|(?<!\w)\[[^\[\]\d]*(?:\]|$)\s*|^[^\[\]\d]*\]\s*|[♪♫]\s*"
 )
 # The first of the texts that a Kindle keeps: its book, where and when it was marked, and the text.
-_CLIPPING = re.compile(r"\s*\S[^\n]*\n- [^\n]+\|[^\n]+\n\n(?:[^\n]*\n){1,50}?={10}(?:\n|\Z)")
+_CLIPPING = re.compile(r"\s*\S[^\n]*\n- [^\n|]+\|[^\n]+\n\n(?:[^\n]*\n){1,50}?={10}(?:\n|\Z)")
 _TYPED_TWICE = re.compile(".\b")  # as a terminal prints bold letters and underlined ones: man pages
 _BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a character of a symbol font
 _DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of the dots that lead to a page number
