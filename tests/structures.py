@@ -37,10 +37,14 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         [("The key.", "The cellar")],
     ),
     "JSON that is a text": ('{\n  "a": 1\n}\n\nThe end.\n', [('{ "a": 1 } The end.', "")]),
-    "the title of Pandoc": ("% The boiler\n% Jane\n\n::: {.note}\nPress it.\n:::\n", [("Press it.", "The boiler")]),
+    "the title of Pandoc": (
+        "% The boiler\n% Jane\n\n\\newpage\n\n::: {.note}\nPress it.\n:::\n",
+        [("Press it.", "The boiler")],
+    ),
     "Logseq": (
         "title:: Boiler\ntags:: house, [[pump]]\n\n- TODO Call\n  id:: 65a1\n  :LOGBOOK:\n  CLOCK: [2024-01-01]\n"
-        "  :END:\n  SCHEDULED: <2024-03-12 Tue>\n- Pay\n",
+        "  :END:\n  card-ease:: 2.5\n- #+BEGIN_QUERY\n  {:find a}\n  #+END_QUERY\n"
+        "  SCHEDULED: <2024-03-12 Tue>\n- Pay\n",
         [("- TODO Call - Pay", "Boiler, house, pump")],
     ),
     "Joplin": ("Fence\n\nGreen.\n\nid: " + "0a" * 16 + "\nis_todo: 0\ntype_: 1", [("Fence Green.", "")]),
@@ -103,8 +107,9 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         ],
     ),
     "tasks": (
-        "- [x] Pay [the rent](a)\n  * [ ] Call Ann\n1. [/] Paint\n> - [>] Copy\n\n- [x](a) is\n- [y] and\n\n[x] too.\n",
-        [("- Pay the rent * Call Ann 1. Paint - Copy - x is - [y] and [x] too.", "")],
+        "- [x] Pay [the rent](a)\n  * [ ] Call Ann\n1. [/] Paint\n> - [>] Copy\n"
+        "- ☑ Sweep\n☐ Mow\n\n- [x](a) is\n- [y] and\n\n[x] too.\n",
+        [("- Pay the rent * Call Ann 1. Paint - Copy - Sweep ☐ Mow - x is - [y] and [x] too.", "")],
     ),
     "comments without an end stay": ("One <!-- two.\n\n%% three\n", [("One <!-- two. %% three", "")]),
     "pictures": (
@@ -112,6 +117,29 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         f"<img src='data:image/svg+xml;utf8,%3Csvg' alt='the car'>\n\n"
         f"```\n<img src=data:image/png;base64,{BASE64}>\n```\n",
         [("the map stays. the car", "")],
+    ),
+    "queries of Obsidian": (
+        "One.\n\n```dataview\nTABLE a FROM #b\n```\n- ~~~tasks\n  not done\n  ~~~\nTwo.\n\n```sql\nSELECT c;\n```\n",
+        [("One. Two. SELECT c;", "")],
+    ),
+    "pictures that programs name": (
+        "![IMG_2041.heic](a%20b/IMG_2041.heic) ![image](https://c.example/d) ![[Pasted image 20240513101112.png]] "
+        "![Screenshot 2024-05-13 at 10.11.12 AM.png](e) ![20240513_101112.jpg](f) One: ![the image](g), "
+        "![Image of a hall](h) ![[hall.png]] [[image.png]] [image](i).\n",
+        [("One: the image, Image of a hall hall.png image.png image.", "")],
+    ),
+    "headings of Japanese texts": (
+        "社内メモ\n■会議室の予約\n　鍵は受付の引き出しです。\n【備品】\n・トナーは三階です。\n\n"
+        "■日時：六月\n■場所：三階\n\n■牛乳\n■卵\n\n■ Milk\nfrom the farm\n",
+        [
+            ("社内メモ", ""),
+            ("鍵は受付の引き出しです。", "会議室の予約"),
+            ("・トナーは三階です。 ■日時：六月 ■場所：三階 ■牛乳 ■卵 ■ Milk from the farm", "【備品】"),
+        ],
+    ),
+    "sections with the same heading": (
+        "### Call\nAt nine.\n\n### Call\nAt ten.\n",
+        [("At nine.", "Call"), ("At ten.", "Call")],
     ),
     "furigana": (
         "<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>と{東京|とう|きょう}と｜WiFi《ワイファイ》と[十]{じゅう}時《じ》。`{a|か}`\n",
@@ -327,6 +355,10 @@ PAGES: dict[str, str] = {  # their text, and they
 
 # Files of several messages, and how many they are.
 CHATS = {
+    "Teams, without years": (
+        "[14.05. 09:12] Ott, Eva\nWhere is the key?\n\n[5/14 9:15 AM] Ben\nIn the shed.\n\n[14.05. 09:16] Eva\nAh!\n",
+        3,
+    ),
     "WhatsApp, iOS": (
         "\u200e[12.03.24, 18:05:11] Anna: \u200eNachrichten sind Ende-zu-Ende-verschlüsselt.\n"
         "[12.03.24, 18:05:30] Anna: Hallo ihr\nkommt ihr morgen?\nIch bringe Kuchen\n"

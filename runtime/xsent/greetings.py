@@ -110,7 +110,7 @@ _SIGNED = re.compile(
 _SIGNATURE = re.compile(
     r"[A-ZÀ-ÞЁА-Я].*|\S*[\d.@]\S*|[\W_]+|(?:de|da|di|du|la|le|von|van|der|den|zu|and|of|und|et|e|y),?"
 )
-_MOST_SIGNATURE = 8  # words in one of these lines
+_MOST_SIGNATURE = 16  # words in one of these lines
 
 
 def strip_greetings(text: str) -> str:

@@ -164,11 +164,22 @@ def test_a_signature_below_a_sign_off_is_left_out(tmp_path: Path) -> None:
     text = "From: b\nTo: a\nSubject: Keys\n\nIn the shed.\n\nViele Grüße\n"
     for end, expected in {
         "Petra Ott\n\nOtt GmbH\nVertrieb | Tel. 0711 998877 | www.ott.example": "",
+        "i. A. Petra Ott\n\nOtt GmbH & Co. KG\nTel.: +49 711 998877-12 | Fax: +49 711 998877-99 | petra@ott.example\n\n"
+        "Geschäftsführer: Karl Ott, Eva Ott, Registergericht Stuttgart HRA 12345, USt-IdNr. DE123456789": "",
         "Petra": " Petra",
         "0711 998877": " 0711 998877",
         "Petra\n\nPS: You find me under 0711 998877.": " Petra PS: You find me under 0711 998877.",
     }.items():
         assert " ".join(texts(tmp_path, text + end, "a.eml")) == f"In the shed. Viele Grüße{expected}"
+
+
+def test_what_a_program_made_of_links_and_pictures_is_left_out(tmp_path: Path) -> None:
+    text = "See the offer 17<https://safe.example/?url=https%3A%2F%2Fa.example&x=1>, or <https://b.example>.\n"
+    text += "[cid:image001.png@01DA74B2.5E0C1D70]\n[image: a.png]\nAsk c@d.example<mailto:c@d.example>, if a<b [c].\n"
+    mail = f"From: b\nTo: a\nSubject: Desks\n\n{text}"
+    assert " ".join(texts(tmp_path, mail, "a.eml")) == (
+        "See the offer 17, or <https://b.example>. Ask c@d.example, if a<b [c]."
+    )
 
 
 def test_odd_mails_are_read(tmp_path: Path) -> None:

@@ -137,6 +137,18 @@ all day.</p>
         (3, "So.", ""),
         (3, "End", ""),
     ]
+    bold = "<table><tr><td><p><b>Duty</b></p><td> <strong>Week</strong><tr><td>Stairs<td>odd"
+    bold += "<tr><td><b>Snow</b><td><b>even</b></table>"
+    bold += "<table><tr><td><b>News</b><tr><td>It snows.</table><table><tr><td><b>End</b><td><b>5</b></table>"
+    assert texts(tmp_path, bold, "a.html") == [
+        "Duty: Stairs · Week: odd",
+        "Duty: Snow · Week: even",
+        "News",
+        "It snows.",
+        "End · 5",
+    ]
+    inner = "<table><tr><td>Hello<tr><td><table><tr><th>Item<th>Fee<tr><td>Drill<td>129</table><tr><td>Bye.</table>"
+    assert texts(tmp_path, inner, "a.html") == ["Hello", "Item: Drill · Fee: 129", "Bye."]
     layout = "<table><tr><td><h1>News</h1><p>It rains.</p></td><td><table><tr><td>a<td>b</table></table>"
     assert read(tmp_path, layout, "a.html") == [(1, "It rains.", "News"), (1, "a · b", "News")]
     unclosed = "<p>one</p>two" + "<a b" * 100_000  # in time that does not grow with the square
@@ -183,7 +195,7 @@ def test_subtitles_have_no_times(tmp_path: Path) -> None:
     assert read(tmp_path, srt, "a.srt") == [(3, "We open the hive. 1984", "")]
     vtt = "WEBVTT\nKind: captions\n\nNOTE by hand\n\nintro\n"
     vtt += "00:01.000 --> 00:04.000 align:start\n<v Anna>Hello <00:02.000>you\n"
-    assert texts(tmp_path, vtt, "a.vtt") == ["Hello you"]
+    assert texts(tmp_path, vtt, "a.vtt") == ["Anna: Hello you"]
     rolling = "00:01.000 --> 00:02.000\nWe <c>open</c>\n\n00:02.000 --> 00:02.010\nWe open\n\n"
     rolling += "00:02.010 --> 00:04.000\nWe open\nthe hive &amp; wait.\n\n"
     rolling += "00:04.000 --> 00:05.000\nQuiet!\n\n00:05.000 --> 00:06.000\nWe open\n"
@@ -200,6 +212,9 @@ def test_subtitles_have_no_times(tmp_path: Path) -> None:
     assert texts(tmp_path, f"WEBVTT\n\n{named}", "a.vtt") == [
         "Anna: We met by the harbour, at six, and left. Ben: Left?"
     ]
+    voices = "a/1-0\n00:01.000 --> 00:02.000\n<v Ott, Eva (IT)>The hall was</v>\n\na/1-1\n00:02.000 --> 00:03.000\n"
+    voices += "<v Ott, Eva (IT)>sold.</v>\n\na/2-0\n00:03.000 --> 00:04.000\n<v.loud Ben O'Neill>When?</v>\n"
+    assert texts(tmp_path, f"WEBVTT\n\n{voices}", "a.vtt") == ["Ott, Eva (IT): The hall was sold. Ben O'Neill: When?"]
     cut = f"1\n00:00:01,000 --> 00:00:02,000\n{'I see. ' * 27}\n\n2\n00:00:02,000 --> 00:00:03,000\nThe key is\n\n"
     cut += "3\n00:00:03,000 --> 00:00:04,000\nin the shed.\n"
     assert texts(tmp_path, cut, "a.srt")[1:] == ["The key is in the shed."]

@@ -115,6 +115,21 @@ class="reply_to details">In reply to <a>this message</a></div><div class=text>Th
 class="media clearfix media_photo"><div class=title>Sticker</div>Not included</div><ol><li>Mine too.
 <a class="comment-reply-link">Reply</a></li></ol><div id=respond><p>Required fields are marked</p></div>"""
     assert shown(tmp_path, "a.html", chat) == [("Anna The pump is loud. - Mine too.", "")]
+    saved = """<div id="cookie-law-info-bar">We use cookies.<a>Yes</a></div><div id="onetrust-consent-sdk">Yes</div>
+<div class="toc-macro rbtoc1">Heat</div><a class="wprm-recipe wprm-recipe-jump">Jump to recipe</a><p>Heat it<sup
+class="noprint Inline-Template">[<i>citation needed</i>]</sup>. See <a href=/p class=blueprints>how</a>.</p>
+<aside class=note>Wait.</aside><aside id=secondary class="widget-area">Recent posts</aside>"""
+    assert shown(tmp_path, "a.html", saved) == [("Heat it. See how. Wait.", "")]
+    word = """<p class=MsoToc1><a href="#_T">1 Quiet</a></p><h1>1 Quiet</h1><p>Two hours per day, un-<br>
+til ten<a href="#_ftn1"><span class=MsoFootnoteReference>[1]</span></a>.</p><p class=MsoFootnoteText><a
+name="_ftn1"><span class=MsoFootnoteReference>[1]</span></a> No drums.</p>"""
+    assert shown(tmp_path, "a.html", word) == [("Two hours per day, until ten. No drums.", "1 Quiet")]
+    docs = """<p>Ten<a id=ftnt_ref1>[1]</a> days<a id="cmnt_ref1">[a]</a>.</p><div class=ad-container>Ad</div>
+<p><a id="ftnt1">[1]</a> Or so.</p><div role=complementary>Related</div><div class=ads-r-us>Adds.</div>"""
+    assert shown(tmp_path, "a.html", docs) == [("Ten days. Or so. Adds.", "")]
+    thread = """<dl class=postprofile><dd>Posts: 1207</dl><h3>Re: Noise</h3><p>It squeaks.</p><div id=sig2>Ride on</div>
+<h3>Re: Noise</h3><p>Grease it.</p><div class=pagination>Page 1 of 1</div>"""
+    assert shown(tmp_path, "a.html", thread) == [("It squeaks.", "Re: Noise"), ("Grease it.", "Re: Noise")]
     assert shown(tmp_path, "a.html", "<h2>II<br/>The fog</h2><p>It came.</p>") == [("It came.", "II The fog")]
 
 
@@ -145,6 +160,41 @@ def test_messages_are_whole_and_long_ones_are_cut(tmp_path: Path) -> None:
 def test_subtitles_that_are_saved_as_text(head: str, tmp_path: Path) -> None:
     cues = "00:00:01,000 --> 00:00:04,000\n<i>Guten Tag</i>\n\n2\n00:00:05,000 --> 00:00:06,000\nund Willkommen\n"
     assert shown(tmp_path, "a.txt", head + cues) == [("Guten Tag und Willkommen", "")]
+
+
+CLIPPINGS = """\ufeffThe Hill (Nan Ash)
+- Your Highlight on page 14 | Location 203-205 | Added on Sunday, 5 May 2024 21:14:33
+
+To know grows.
+==========
+\ufeffDer Weg (Ott, Eva)
+- Ihr Lesezeichen auf Seite 90 | Position 1370 | Hinzugefügt am Dienstag, 7. Mai 2024 08:01:00
+
+
+==========
+\ufeffDer Weg (Ott, Eva)
+- Ihre Notiz auf Seite 88 | Position 1342 | Hinzugefügt am Dienstag, 7. Mai 2024 07:55:10
+
+Die Brücke
+# und die Fähre
+==========
+\ufeffDer Weg (Ott, Eva)
+- Ihre Markierung auf Seite 99 | Position 1400 | Hinzugefügt am Dienstag, 7. Mai 2024 09:00:00
+
+Der Fluss steigt.
+==========
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_clipping_of_a_kindle_is_below_its_book(end: str, tmp_path: Path) -> None:
+    assert shown(tmp_path, "a.txt", CLIPPINGS.replace("\n", end)) == [
+        ("To know grows.", "The Hill (Nan Ash)"),
+        ("Die Brücke # und die Fähre", "Der Weg (Ott, Eva)"),
+        ("Der Fluss steigt.", "Der Weg (Ott, Eva)"),
+    ]
+    other = "Shopping\n- milk | oat\n\nVery\nsoon.\n----------\nEnd.\n"
+    assert shown(tmp_path, "a.txt", other) == [("Shopping - milk | oat Very soon.", ""), ("End.", "")]
 
 
 def test_data_is_no_passage_and_long_words_are(tmp_path: Path) -> None:

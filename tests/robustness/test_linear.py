@@ -91,9 +91,13 @@ MARKDOWN = [
     Repeated("a" * 50 + "-\n", every=10),
     *marks("[a](", "![](", "[a](<", "[[a", "[[a|b]]", "![[a#", "[a][b] ", "[a]: a.b\n", "[^a", "<a@", every=2),
     *marks("**a ", "__a ", "~~a ", "==a ", "*a ", "_a ", "<b ", "<b a=", "<style ", "<style>", "&a", "&#1", every=4),
+    *marks("#+BEGIN_QUERY\n", "■あ\n", "【あ", "☐ ☑ a\n", "```tasks\n", "![image ", "![[image ", every=4),
+    Repeated("1 ", "![image ", "](a)"),
     *marks("{{<", "{{% ", "{{query ", "((", "a {#a", "){:a", r"\_", "<a>", every=2),
 ]
 TEXT = [
+    *marks("- b|c\n\n", "|", "a\n", "=" * 10 + "\n", start="a\n- ", every=2),
+    *marks("- b|\n\nc\n" + "=" * 10 + "\nd\n", "|", start="a\n- b|c\n\nd\n" + "=" * 10 + "\n", every=4),
     *marks("漢《か》\n", "［＃", "｜", "《\n", "》", every=2),
     Repeated("-" * 20 + "\n【テキスト中に現れる記号について】\n", every=10),
 ]
@@ -140,7 +144,9 @@ RST = [
     *marks("== ", "== ==\n", "== ==\na\n", "== ==\na b\n== ==\n\n", " ", "\t", middle="x"),
     Repeated("a\n", "".join(f"a\n{sign * 3}\n" for sign in "=-~^"), every=2),
 ]
-SUBTITLES = marks("<a", "<a>", "<", "{", "{\\", "{\\a}", "a", start="00:00:01,000 --> 00:00:02,000\n")
+SUBTITLES = marks(
+    "<v ", "<v.a", "<v a>", "<a", "<a>", "<", "{", "{\\", "{\\a}", "a", start="00:00:01,000 --> 00:00:02,000\n"
+)
 SUBTITLES += [Repeated("<rt>a", "00:00:01,000 --> 00:00:02,000\n")]
 SUBTITLES += marks("1", "1:", "00:00:01,000 --> 0\na\n\n", " ", "\n", middle="x", every=2)
 
@@ -169,7 +175,7 @@ MULTIPART = "Content-Type: multipart/mixed; boundary=b"
 MAIL = [
     *(Repeated(mark, f"To: b\nDate: d\n{field}", "\n\n") for field in FIELDS for mark in IN_FIELDS),
     *(Repeated("a-", f"{HEAD}Content-Type: text/plain; charset={charset}\n\n") for charset in CHARSETS),
-    *marks(*LINES, start=f"{HEAD}\n", every=2),
+    *marks(*LINES, "a<mailto:", "a<tel:b>", "[cid:", "[image: ", "[image: a.png", start=f"{HEAD}\n", every=2),
     *marks("-" * 10 + "\n", "-" * 10 + "\na@b\n", "- ", start=f"{HEAD}\n", every=4),
     Repeated("<p>a@b wrote:", f"{HEAD}Content-Type: text/html\n\n<blockquote>" + "<b>" * 99, every=4),
     Repeated("\n", f"{HEAD}\nx\n", end=">\n"),

@@ -13,7 +13,8 @@ _TIME = (
 )
 _AT = "(?:at|um|à|a las|alle|às|om|в|klo)"
 _WHEN = rf"(?:{_DATE}(?:T|,?\s(?:{_AT}\s)?){_TIME}|{_TIME},?\s{_DATE})"
-_BRACKETED = rf"(?:\[(?:[^\W\d_]{{2,10}},?\s)?(?:{_WHEN}|{_TIME})\]|\((?:{_WHEN}|{_TIME})\))"
+_DAY = r"\d{1,2}[./-]\d{1,2}\.?,?\s"  # as Teams copies it
+_BRACKETED = rf"(?:\[(?:[^\W\d_]{{2,10}},?\s)?(?:{_WHEN}|(?:{_DAY})?{_TIME})\]|\((?:{_WHEN}|{_TIME})\))"
 _BEGINS = re.compile(
     "[\\s\u200e\u200f\u202a\ufeff]{0,5}"
     rf"(?:{_BRACKETED}"  # [12.03.24, 18:05:11] Anna: Hi

@@ -32,6 +32,10 @@ _ENCODED = r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([bBqQ])\?([^?]*)\?="  # charset, enco
 _ENCODED_WORD = re.compile(_ENCODED)
 _ENCODED_WORDS = re.compile(rf"(?:{_ENCODED}\s*(?==\?))*{_ENCODED}")
 _LONGEST_FIELD = 2000  # characters; the standard library takes quadratic time to parse one
+# In a plain text that a program made from a page: the address of a link, after its label, and a picture.
+_ADDRESS = re.compile(
+    r"(?<=[\w.!?)\]\"'”»])<(?:https?|mailto|tel):[^<>\s]+>|\[cid:[^\[\]\s]+\]|\[image: [^\[\]\n]*\.\w{3,4}\]"
+)
 _DEEPEST = 20  # most levels of nested parts
 _MAIL = ("message/rfc822", "message/global")
 _NO_TEXT = frozenset("calendar vcard x-vcard directory css rtf rfc822-headers x-amp-html x-watch-html".split())
@@ -300,6 +304,7 @@ def _page(part: Message, subject: str) -> Lines:
 
 def _written(part: Message, text: str, subject: str) -> Lines:
     """What the sender wrote of a plain text."""
+    text = _ADDRESS.sub("", text)
     lines = list(enumerate(re.split("\r\n|\n|\r", text), 1))
     if str(part.get_param("format", "")).lower() == "flowed":
         lines = _unflowed(lines, str(part.get_param("delsp", "")).lower() == "yes")

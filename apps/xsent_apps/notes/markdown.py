@@ -17,6 +17,7 @@ _CLOSINGS = {
     "{::comment}": "{:/comment}",
     ":LOGBOOK:": ":END:",
     ":PROPERTIES:": ":END:",
+    "#+BEGIN_QUERY": "#+END_QUERY",
     "<style": "</style>",
     "<script": "</script>",
 }
@@ -30,10 +31,11 @@ _TOKEN = re.compile(
     | (?P<escape> \\ [!-/:-@\[-`{}~] )
     | (?P<gone>
         ^[ ]{0,3} \[[^\]\n]{0,99}\]: [ \t]* \# (?:[ \t][^\n]*)? $                # [//]: # (a comment)
-      | ^[ \t]*+ (?: id | collapsed | logseq\.[\w.-]+ ):: [^\n]* $                # Logseq
+      | ^[ \t]*+ (?: id | collapsed | background-color | (?:card|hl|query)-[\w-]+ |logseq\.[\w.-]+ ):: [^\n]*$  # Logseq
       | ^[ \t]*+ (?:SCHEDULED|DEADLINE): [ \t]*+ <[^>\n]*> [ \t]*+ $
       | ^[ \t>]*+ :{3,}+ [ \t]*+ (?: \{[^\n{}]*\} | [\w-]+ )? [ \t]*+ :*+ $     # Pandoc and others
       | ^[ \t]*+ (?: !!! | \?\?\?\+? | === ) [ ]++ (?: [\w-]++ (?: [ ]++(?=") | [ \t]*+$ ) | (?=") )   # MkDocs
+      | ^[ \t]*+ \\(?:newpage|pagebreak|clearpage|tableofcontents) [ \t]*+ $          # Pandoc
       | ^[-*+][ ][^\n]*\n\{:[ ]?toc\b[^\n]*$ | ^[ \t]*+ (?i: \[\[?(?:_?toc_?)\]?\] ) [ \t]*+ $  # a table of contents
       | ^[ \t]*+ (?:[-*+]|\d{1,3}[.)]) [ \t]++ \[[^\]\n]*+\]\(\#[^)\n]*+\) [ \t]*+ $  # a line of one
       | (?<=[^\s|]) \[\^[^\[\]\s]{1,40}\] (?!:) | (?<=\S) \\ $                  # the number of a footnote, a line's end
@@ -48,7 +50,7 @@ _TOKEN = re.compile(
       | [ ]? \[ -?@ [\w:.-]++ [^\[\]\n]*+ \] (?![(:\[])                           # a citation
     )
     | (?P<opening>
-        ^[ \t>]*+ (?:[-*+][ \t]++)? (?: %%(?!%) | :(?:LOGBOOK|PROPERTIES):(?=[ \t]*$) )
+        ^[ \t>]*+ (?:[-*+][ \t]++)? (?: %%(?!%) | :(?:LOGBOOK|PROPERTIES):(?=[ \t]*$) | \#\+BEGIN_QUERY )
       | (?<![\w%]) %% (?!%) (?=[^\n]*?%%)
       | <!-- | <(?:style|script)(?=[\s>]) | \{/\* | \{%[ ]comment[ ]%\} | \{::comment\}
     )
@@ -57,6 +59,9 @@ _TOKEN = re.compile(
     | (?P<other> ^\S )
     """,
     re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
+_QUERY = re.compile(  # code in the place of which Obsidian shows what it finds
+    r"[ \t>]*(?:[-*+][ \t]+)?(?:`{3,}|~{3,})[ \t]*(?:dataview(?:js)?|tasks|query|base)[ \t]*$", re.MULTILINE
 )
 _CODE = "\0"  # in the place of code
 _STRUCTURE = "\\#`~"  # signs that need their backslash: they could begin a heading or code
@@ -95,7 +100,7 @@ def _shown(text: str) -> str:
     in_list = False
     while found := _TOKEN.search(text, place):
         place = found.end()
-        kind = found.lastgroup
+        kind = "gone" if _QUERY.match(found[0]) else found.lastgroup
         end = place
         if kind == "opening":
             opening = found[0].lstrip(" \t>-*+")

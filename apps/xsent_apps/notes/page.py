@@ -19,19 +19,22 @@ _TAGS_WITHOUT_TEXT = frozenset(  # an annotation is the source of a formula, and
     "script style template noscript svg button select textarea nav footer iframe audio video annotation "
     "rp rt rtc".split()
 )
-_ROLES_WITHOUT_TEXT = frozenset(["banner", "navigation", "contentinfo", "search"])
+_ROLES_WITHOUT_TEXT = frozenset(["banner", "navigation", "contentinfo", "search", "complementary"])
 _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
-    r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|(header|hash)-?link|header-anchor|"
+    r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|no-?print|(header|hash)-?link|header-anchor|"
     r"anchor(js)?-link|([\w-]*-)?skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
-    r"toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent)|"
-    r"sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
+    r"toc(-macro)?|msotoc\d|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|widget-area|pagination|(s-)?top-?bar|(js-)?post-menu|"
+    r"(ad|advert(isement)?)([-_]+(container|wrapper|slot|label|banner|unit|box))+|advertisement|adsbygoogle|"
+    r"cookies?([-_]?(law|banner|notice|consent|info|popup|bar|dialog|modal))*|onetrust-[\w-]*|"
+    r"cybotcookiebotdialog|sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
     r"social-?(links|icons|media|bar)|buttons|addtoany[\w-]*|a2a_kit|shariff|(jp-)?(post-flair|related-?(posts|articles))|email-ufi[\w-]*|"
-    r"cite_ref[\w-]*|footnote-?ref(erence)?|(user-content-)?fnref[\w:-]*|noteref|"  # numbers of footnotes
-    r"respond|comment-?(respond|form|reply-link)|userpic_wrap|reply_to|media_(photo|video|voice_message))$",
+    r"cite_ref[\w-]*|footnote-?ref(erence)?|(user-content-)?fnref[\w:-]*|noteref|"
+    r"mso(foot|end)notereference|(ftnt|cmnt)(_ref)?\d+|"  # numbers of footnotes
+    r"postprofile|sig\d+|online-list|respond|comment-?(respond|form|reply-link)|userpic_wrap|reply_to|media_(photo|video|voice_message))$",
     re.IGNORECASE,
 )
-_BUTTON = re.compile(r"(?:\S*[-_])?(?:button|btn)(?:[-_]\S*)?", re.IGNORECASE)  # a class of a link that looks like one
+_BUTTON = re.compile(r"(?:\S*[-_])?(?:button|btn|jump|print)(?:[-_]\S*)?", re.IGNORECASE)  # a class of a link
 _CLASSES_OF_QUOTES = re.compile(
     r"blockquote\.(?:gmail|proton\w*|tutanota|zmail|mail)\w*|div\.(?:yahoo|protonmail)_?quoted?|div\.zmail_extra"
 )
@@ -81,6 +84,8 @@ class _Page(HTMLParser):
         self._spans = 1, 1  # rows and columns of the open cell
         self._above: dict[int, tuple[int, str]] = {}  # by column: a cell of a row above, and how many rows more it has
         self._is_header = True  # whether all cells of the row are header cells
+        self._is_first = False  # whether no row of the table has ended
+        self._is_bold = False  # whether the text of the first row is bold: it names the columns if others follow
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Close the block at a block-level tag."""
@@ -106,8 +111,10 @@ class _Page(HTMLParser):
             self._is_header = self._is_header and tag == "th"
         else:
             self.end_block()
+        self._is_first = self._is_first or tag == "table"
         if tag == "tr":
-            self._row, self._is_header, self._first = [], True, self.getpos()[0]
+            self.lines += [(self.getpos()[0], "|---|")] * (self._is_bold and not self._is_first)
+            self._row, self._is_header, self._is_bold, self._first = [], True, self._is_first, self.getpos()[0]
         if self._row is None and tag not in INLINE_TAGS and tag != "dd":
             self._mark = "- " if tag in ("li", "dt") else f"{_HEADINGS[tag]} " if tag in _HEADINGS else ""
         if ended := _ENDED_BY_THE_NEXT.get(tag):
@@ -129,7 +136,8 @@ class _Page(HTMLParser):
         elif tag not in INLINE_TAGS and tag != "dt" and not (tag in _WITHIN_CELLS and self._row is not None):
             self.end_block()
         if tag == "table":
-            self._above = {}
+            self._above, self._is_first, self._is_bold = {}, False, False
+            self.lines.append((self.getpos()[0], ""))  # the names of its columns end here
         if self._count[tag]:
             while self._pop() != tag:
                 pass
@@ -144,6 +152,7 @@ class _Page(HTMLParser):
         if not self._block and not any(self._row or ()):
             before = data[: len(data) - len(data.lstrip())]
             self._first = self.getpos()[0] + before.count("\n")
+        self._is_bold &= not data.strip() or bool(self._count["b"] + self._count["strong"])
         self._add(data)
 
     def end_block(self) -> None:
@@ -153,6 +162,8 @@ class _Page(HTMLParser):
             row, self._row = self._row, None
             above = [*self._from_above(len(row))]
             if any(row):
+                self._is_bold &= self._is_first and len([*filter(None, row)]) > 1 and not self._quote()
+                self._is_first = False
                 self.lines.append((self._first, f"{self._quote()}| {' | '.join(row + above)} |"))
                 if self._is_header and not self._quote():
                     self.lines.append((self._first, "|---|"))
@@ -181,7 +192,7 @@ class _Page(HTMLParser):
         self._end = text.rstrip()[-2:] or self._end
 
     def _take(self) -> str:
-        lines = self._hyphens.rejoined(enumerate("".join(self._block).split("\n")))
+        lines = self._hyphens.rejoined(enumerate(filter(str.strip, "".join(self._block).split("\n"))))
         text = " ".join(" ".join(line for _, line in lines).split())
         self._block = []
         self._end = ""

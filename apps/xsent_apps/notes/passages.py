@@ -30,9 +30,11 @@ _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
 _DRAWN = 8  # signs in a line that is drawn: below a heading that is at most twice as long, or between two texts
-_ITEM = re.compile(r"^\s*([-*+•·▪‣◦]|\d{1,3}[.)])\s")
+# In Japanese texts, if the next line is text and not another one, as in a list.
+_JAPANESE_HEADING = re.compile(r"\s*([■□◆◇●▼▽【])(?=.*[ぁ-ヿ一-鿿])[^。、：:…■□◆◇●▼▽━]{2,25}[：:]?\s*$")
+_ITEM = re.compile(r"^\s*([-*+•·▪‣◦☐☑☒]|\d{1,3}[.)])\s")
 _LINE = re.compile(r"[ \t]?(?:[─-╿]{3,}|([-–—=~_*#－＝～＿])\1{4,})[ \t]?")  # drawn between words, or to write on
-_BOX = re.compile(r"^(\s*\S+)\s+\[(?:[xX]|[^\w\[\]])\](?=\s|$)")  # of a task, after the mark of its item
+_BOX = re.compile(r"^(\s*\S+)\s+(?:\[(?:[xX]|[^\w\[\]])\]|[☐☑☒])(?=\s|$)")  # of a task, after the mark of its item
 # A list may begin on the line of a fence. A single line with both ends, such as ```ls```, does not open one.
 _FENCE = re.compile(r"[\s>]*+((?:[-*+]|\d{1,9}[.)])\s++)?(`{3,}+(?=[^`]*+$)|~{3,}+)(.*)")
 _COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # the only line of its paragraph
@@ -131,7 +133,7 @@ def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
 
 
 def _placed(blocks: Iterator[_Block], outline: _Outline) -> Iterator[tuple[str, int, _Block]]:
-    """The blocks of text, each with its context and page number."""
+    """The blocks of text, each with its context and the number of its section or page."""
     first = list[_Block]()
     only_headings = True  # whether the file has no other text
     for each in blocks:
@@ -139,19 +141,20 @@ def _placed(blocks: Iterator[_Block], outline: _Outline) -> Iterator[tuple[str, 
         if each.kind not in ("heading", "end"):
             only_headings = False
             break
-    page = 0
+    section = 0
     for block, follower in pairwise(chain[_Block | None](first, blocks, [None])):
         assert block is not None
         if block.kind == "end":
-            page += 1
+            section += 1
         elif block.kind == "heading" and not only_headings:
             outline.enter(block.level, block.text)
+            section += 1
             if len(block.text) > NAME_LENGTH:  # so that the rest of it is found, too
-                yield outline.context, page, block
+                yield outline.context, section, block
         elif _leads(block, follower):
             outline.lead(_ITEM.sub("", block.text, count=1))
         else:
-            yield outline.context, page, block
+            yield outline.context, section, block
             if block.kind == "text" or (follower and follower.kind != block.kind):
                 outline.lead("")
 
@@ -297,6 +300,8 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
     if heading := _HEADING.match(line):
         text = _HEADING_END.sub("", heading[2].rstrip()).rstrip()
         return "heading" if text else "", len(heading[1]), text
+    if (japanese := _JAPANESE_HEADING.match(line)) and following.lstrip()[:1] not in ("", japanese[1]):
+        return "heading", 6, line.strip(" \u3000\t■□◆◇●▼▽：:")
     if underline := _UNDERLINE.match(line):
         return "underline", 1 if underline[1][0] == "=" else 2, line
     if _ROW.match(line) and _UNDER_HEADER.match(line):

@@ -32,12 +32,15 @@ if TYPE_CHECKING:
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUES = re.compile(r"\s*(?:WEBVTT\b[^\n]*\n[^>]{0,500}?|\d+\s*\n\s*)[\d:]+[.,]\d+\s+-->")  # subtitles begin with one
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
-_SPEAKER = re.compile(r"[^\W\d_][\w.'’ -]{0,40}: ")
+_VOICE = re.compile(r"<v(?:\.[\w.]++)?[ \t]++([^<>\s][^<>]*+)>")  # who says what follows
+_SPEAKER = re.compile(r"[^\W\d_][\w.,'’() -]{0,40}: ")
 _SENTENCE_END = re.compile(r"[.?!…][\"'»”’)]*[ \t]*$", re.MULTILINE)
 _HEARD = re.compile(  # but not said: [Music], also on two lines, (door opens), ♪
     r"^[\s-]*(?:[(（][^()（）]*[^\W\d_][)）]|\[[^\[\]]*\])\s*$"
     r"|(?<!\w)\[[^\[\]\d]*(?:\]|$)\s*|^[^\[\]\d]*\]\s*|[♪♫]\s*"
 )
+# The first of the texts that a Kindle keeps: its book, where and when it was marked, and the text.
+_CLIPPING = re.compile(r"\s*\S[^\n]*\n- [^\n|]+\|[^\n]+\n\n(?:[^\n]*\n){1,50}?={10}(?:\n|\Z)")
 _TYPED_TWICE = re.compile(".\b")  # as a terminal prints bold letters and underlined ones: man pages
 _BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a character of a symbol font
 _DOTS = re.compile(r"(\s?\.){4}\s?$")  # all but the last of the dots that lead to a page number
@@ -129,11 +132,25 @@ def _tidied(text: str) -> str:
 
 
 def _read_text(text: str) -> Source:
-    """Subtitles, or lines with their numbers; front matter is the context of the file."""
+    """Subtitles, clippings, or lines with their numbers; front matter is the context of the file."""
     if _CUES.match(text):
         return _read_subtitles(text)
+    if _CLIPPING.match(text):
+        return Source([*_clippings(text)], [])
     about, text, first = split_front_matter(text)
     return Source(enumerate(without_furigana(text).split("\n"), first), about)
+
+
+def _clippings(text: str) -> Iterator[tuple[int, str]]:
+    """The texts that somebody marked in books, each below the name of its book."""
+    place = 0  # of a line in its clipping
+    for number, line in enumerate(text.split("\n"), 1):
+        if line == "=" * 10:
+            place = 0
+            yield number, PAGE_END
+        elif line or place:
+            place += 1
+            yield number, f"# {line}" if place == 1 else "" if place == 2 else as_text(line)
 
 
 def _read_subtitles(text: str) -> Source:
@@ -157,7 +174,7 @@ def _read_subtitles(text: str) -> Source:
                 lines += [*hyphens.rejoined(title, shortest=1), (number, "")]
             title = []
         elif spoken:
-            heard = _HEARD.sub("", without_entities(_CUE_TAG.sub("", without_ruby_tags(line))))
+            heard = _HEARD.sub("", without_entities(_CUE_TAG.sub("", without_ruby_tags(_VOICE.sub(r"\1: ", line)))))
             if not said:
                 before, speaker = speaker, (_SPEAKER.match(heard) or [""])[0]
                 heard = heard.removeprefix(before)

@@ -17,23 +17,25 @@ const HIDDEN = new RegExp(
     /｜(?<word>[^《》｜\n]{1,40})《[^《》\n]{1,40}》|(?<=[\p{sc=Han}々〆ヶ〇])《[ぁ-ヿ\s]{1,40}》/u, // furigana
     /\{(?<braced>[^\{\}\|\n]{1,40})(?:\|[ぁ-ヿ\s]{1,40})+\}|\[(?<listed>[^\[\]\n]{1,40})\]\{[ぁ-ヿ\s]{1,40}\}|<\/?(?:ruby|rb|rt|rp|rtc)\b[^<>]*>/u,
     // Marks of programs that keep notes.
-    /^ {0,3}\[[^\]\n]{0,99}\]:[ \t]*#(?:[ \t][^\n]*)?$|^[ \t]*(?:id|collapsed|logseq\.[\w.\-]+)::[^\n]*$/u,
+    /^ {0,3}\[[^\]\n]{0,99}\]:[ \t]*#(?:[ \t][^\n]*)?$|^[ \t]*(?:id|collapsed|background-color|(?:card|hl|query)-[\w\-]+|logseq\.[\w.\-]+)::[^\n]*$/u,
     /^[ \t]*(?:SCHEDULED|DEADLINE):[ \t]*<[^>\n]*>[ \t]*$|^[ \t>]*:{3,}[ \t]*(?:\{[^\n\{\}]*\}|[\w\-]+)?[ \t]*:*$/u,
     /^[ \t]*(?:!!!|\?\?\?\+?|===) +(?:[\w\-]+(?: +(?=")|[ \t]*$)|(?="))/u, // MkDocs
-    /^[\-*+] [^\n]*\n\{: ?toc\b[^\n]*$|^[ \t]*\{(?::[^\{\}\n:]*|%(?! comment)[^%\n]*%)\}[ \t]*$/u,
+    /^[ \t]*\\(?:newpage|pagebreak|clearpage|tableofcontents)[ \t]*$|^[\-*+] [^\n]*\n\{: ?toc\b[^\n]*$|^[ \t]*\{(?::[^\{\}\n:]*|%(?! comment)[^%\n]*%)\}[ \t]*$/u,
     /^[ \t]*\[\[?_?[Tt][Oo][Cc]_?\]?\][ \t]*$|^[ \t]*(?:[\-*+]|\d{1,3}[.\)])[ \t]+\[[^\]\n]*\]\(#[^\)\n]*\)[ \t]*$/u, // a table of contents
     /(?:(?<=[\)\]`])|(?<=\S)[ \t]+(?=\{[^\{\}\n]*\}[ \t]*$))\{ ?(?:: ?[a-z]|#[A-Za-z0-9]|[.][A-Za-z])[^\{\}\n]*\}/u, // attributes
     /\{\{(?:[<%][^\{\}\n]*(?<=[>%])|(?:query|embed|renderer|video)\b[^\{\}\n]*)\}\}|\(\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)\)/u, // Hugo, Logseq
     /(?<=[^\s\|])\[\^[^\[\]\s]{1,40}\](?!:)|^ {0,3}\[\^[^\[\]\s]{1,40}\]:[ \t]+|(?<=\S)\\$/u, // numbers of footnotes, a line's end
     /(?<=> )\[![\w\-]+\][\-+]? ?|(?:(?<=\S)[ \t]|^)[ \t]*\^[A-Za-z0-9\-]{4,}[ \t]*$| ?\[-?@[\w:.\-]+[^\[\]\n]*\](?![\(:\[])/u,
     // Comments.
-    /<!--(?:-?>|[^]*?-->)|<(?<unseen>style|script)[\s>][^]*?<\/\k<unseen>>|^[ \t>]*(?:[\-*+][ \t]+)?(?:%%(?!%)[^]*?%%|:(?:LOGBOOK|PROPERTIES):[ \t]*$[^]*?:END:)/u,
+    /<!--(?:-?>|[^]*?-->)|<(?<unseen>style|script)[\s>][^]*?<\/\k<unseen>>|^[ \t>]*(?:[\-*+][ \t]+)?(?:%%(?!%)[^]*?%%|:(?:LOGBOOK|PROPERTIES):[ \t]*$[^]*?:END:|#\+BEGIN_QUERY[^]*?#\+END_QUERY)/u,
     /(?<![\w%])%%(?!%)[^\n]*?%%|\{\/\*[^]*?\*\/\}|\{% comment %\}[^]*?\{% endcomment %\}|\{::comment\}[^]*?\{:\/comment\}/u,
   ]
     .map(({ source }) => source)
     .join("|"),
   "gmu",
 );
+
+const QUERY = /^[ \t>]*(?:[-*+][ \t]+)?(?:`{3,}|~{3,})[ \t]*(?:dataview(?:js)?|tasks|query|base)[ \t]*\n/; // Obsidian shows what it finds
 
 // With more lines below it if it is wrapped.
 const DATA =
@@ -48,7 +50,7 @@ export function readMarkdown(note) {
     .replace(/<r(?:t|p|tc)\b[^<>]*>[^<>]*(?:<\/r(?:t|p|tc)\s*>|(?=<\/?r(?:uby|b|t|p)\b))/g, "")
     .replace(HIDDEN, (found, ...rest) => {
       const { fenced, span, escaped, word, braced, listed } = rest.at(-1);
-      const kept = fenced ?? span ?? (/[\\#`~]/.test(escaped) ? found : escaped);
+      const kept = (QUERY.test(fenced) ? "" : fenced) ?? span ?? (/[\\#`~]/.test(escaped) ? found : escaped);
       if (kept) code.push(kept);
       return kept ? "\0" : (word ?? braced ?? listed ?? emptyLines(found));
     });
@@ -60,6 +62,9 @@ const LABEL = String.raw`\[((?:[^\[\]]|\[[^\[\]]*\])*)\]`;
 const TARGET = String.raw`\([ \t]*(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*)(?:\s+(?:"[^"\n]*"|'[^'\n]*'|=[\dx]+))?[ \t]*\)`;
 const [PICTURE, LINK] = [new RegExp(`!${LABEL}${TARGET}`, "g"), new RegExp(LABEL + TARGET, "g")];
 const PAGE = /!?\[\[(?![\s[])([^[\]|\n]*?)(?:\\?\|([^[\]\n]*))?\]\]/g; // a link of Obsidian and of wikis
+const UNNAMED = // a picture whose name is the work of a program: IMG_2041.heic, image, Pasted image 2024.png
+  /^(?:(?:img|image|dsc[\p{L}\p{N}_]?|pxl|screen ?shot|bildschirmfoto|capture d.écran|pasted image|untitled)(?:[^\p{L}]|at|um|à|[ap]m)*(?:\.[\p{L}\p{N}_]{3,4})?|[^\p{L}]+\.(?:png|jpe?g|gif|heic|webp))$/iu;
+const named = (picture) => (UNNAMED.test(picture) ? "" : picture);
 const EMPHASIS = [
   /(?<![0-9A-Za-z*])\*\*\*?(?![\s*])((?:[^*\n]|\*(?!\*)|\n(?![ \t]*\n)){1,500}?)(?<![\s*])\*\*\*?(?!\*)/g,
   /(?<![\p{L}\p{N}_/\\.-])__(?![\s_])((?:[^_\n]|_(?!_)|\n(?![ \t]*\n)){1,500}?)(?<![\s_])__(?![\p{L}\p{N}_])/gu,
@@ -93,9 +98,13 @@ function withoutMarks(text) {
     })
     .replace(ADDRESS, "")
     .replace(REFERENCE, (found, label, name) => (names.has(small(name || label)) ? label : found))
-    .replace(PICTURE, "$1")
+    .replace(PICTURE, (_, words) => named(words))
     .replace(LINK, "$1")
-    .replace(PAGE, (_, page, label) => (label && !/^[\dx]*$/.test(label) ? label : page.replace(/#?\^.*/, "").replace(/^#/, "").replaceAll("#", " > ")));
+    .replace(PAGE, (found, page, label) => {
+      if (label && !/^[\dx]*$/.test(label)) return label;
+      const name = page.replace(/#?\^.*/, "").replace(/^#/, "").replaceAll("#", " > ");
+      return found[0] === "!" ? named(name) : name;
+    });
   return EMPHASIS.reduce((rest, emphasis) => rest.replace(emphasis, "$1"), shown).replace(ENTITY, (_, number, hex, name) =>
     name ? NAMED[name.toLowerCase()] : String.fromCodePoint(hex ? parseInt(hex, 16) : number),
   );

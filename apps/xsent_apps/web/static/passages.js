@@ -16,8 +16,10 @@ const HEADING = /^(#{1,6})\s+(.*)/;
 const HEADING_END = /(^|\s)#+$/;
 const UNDERLINE = /^(={3,}|-{3,})\s*$/; // below a heading
 const RULE = /^\s*([-*_]\s*){3,}$/;
-const ITEM = /^\s*([-*+•·▪‣◦]|\d{1,3}[.)])\s/;
-const BOX = /^(\s*\S+)\s+\[(?:[xX]|[^\p{L}\p{N}_[\]])\](?=\s|$)/u; // of a task, after the mark of its item
+// In Japanese texts, if the next line is text and not another one, as in a list.
+const JAPANESE_HEADING = /^\s*([■□◆◇●▼▽【])(?=.*[ぁ-ヿ一-鿿])[^。、：:…■□◆◇●▼▽━]{2,25}[：:]?\s*$/;
+const ITEM = /^\s*([-*+•·▪‣◦☐☑☒]|\d{1,3}[.)])\s/;
+const BOX = /^(\s*\S+)\s+(?:\[(?:[xX]|[^\p{L}\p{N}_[\]])\]|[☐☑☒])(?=\s|$)/u; // of a task, after the mark of its item
 const FENCE = /^[\s>]*((?:[-*+]|\d{1,9}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,}(?!~))(.*)/;
 const COMMAND = /^\s*`[^`]+`\s*$/; // the only line of its paragraph
 const ROW = /^\s*\|.*\|\s*$/;
@@ -40,16 +42,17 @@ export function fromMarkdown(text, about = []) {
   for (const block of blocks) if (["text", "item"].includes(block.kind)) block.lines = rejoined(block.lines.join("\n"), known).split("\n");
   const onlyHeadings = blocks.every(({ kind }) => kind === "heading"); // the file has no other text
   const places = []; // runs of blocks with the same context
-  let [headings, lead] = [[], ""];
+  let [headings, lead, section] = [[], "", 0];
   for (const [i, block] of blocks.entries()) {
     const follower = blocks[i + 1];
     if (block.kind === "heading" && !onlyHeadings) {
       headings = [...headings.filter(({ level }) => level < block.level), block];
       lead = "";
+      section++;
     } else if (leads(block, follower)) lead = textOf(block).replace(ITEM, "");
     else {
       const context = contextOf(about, headings.map(textOf), lead);
-      if (places.at(-1)?.context !== context) places.push({ context, blocks: [] });
+      if (places.at(-1)?.context !== context || places.at(-1).section !== section) places.push({ context, section, blocks: [] });
       places.at(-1).blocks.push(block);
       if (block.kind === "text" || (follower && follower.kind !== block.kind)) lead = "";
     }
@@ -208,6 +211,8 @@ function markOf(line, following) {
     const text = heading[2].trimEnd().replace(HEADING_END, "").trimEnd();
     return [text ? "heading" : "", text, heading[1].length];
   }
+  const [, sign] = JAPANESE_HEADING.exec(line) ?? [];
+  if (sign && following.trim() && !following.trimStart().startsWith(sign)) return ["heading", line.replace(/^[\s■□◆◇●▼▽]+|[\s：:]+$/g, ""), 6];
   if (UNDERLINE.test(line)) return ["underline", "", line.startsWith("=") ? 1 : 2];
   if (!line.trim() || RULE.test(line)) return ["", "", 0];
   if (ROW.test(line)) return [ROW.test(following) && UNDER_HEADER.test(following) ? "header" : "row", line, 0];
