@@ -49,6 +49,12 @@ def test_a_command_stays_with_its_description(tmp_path: Path) -> None:
     ]
 
 
+def test_japanese_neighbours_are_joined_up_to_half_as_many_characters(tmp_path: Path) -> None:
+    items = [f"{number:02}番の鍵は玄関の右の棚の箱に入れてあります。" for number in range(9)]
+    found = texts(tmp_path, "\n\n".join(items))
+    assert [text.count("鍵") for text in found] == [4, 4, 1]
+
+
 def test_short_neighbours_are_joined(tmp_path: Path) -> None:
     items = [f"- item {number} of the list" for number in range(40)]
     found = texts(tmp_path, "\n".join(items))
