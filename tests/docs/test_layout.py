@@ -33,6 +33,7 @@ APPS_FROM_RUNTIME = {
     "xsent.cli.options",
     "xsent.cli.program",
     "xsent.cli.rows",
+    "xsent.words",
 }
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 OPTIONAL = {  # one module each may import an optional package

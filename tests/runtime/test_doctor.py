@@ -16,7 +16,7 @@ from xsent.cli import doctor
 from xsent.cli.doctor import Finding
 
 WORKS = re.compile(
-    r"right to \S+; [\d.]+ ms for a sentence of \d+ tokens, [\d,.]+ a second on one thread; "
+    r"right to \S+; [\d.]+ ms for a sentence of \d+ tokens, [\d,.]+ per second on one thread; "
     r"[\d.]+ ms with --layers 0; [\d.]+ ms with --layers 1"
 )
 

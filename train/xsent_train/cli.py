@@ -194,7 +194,10 @@ def tune_model(
         ),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(help="Memory to use, at least 900MB. Below 2GB, only the last layer is trained.")
+        str | None,
+        typer.Option(
+            help="Memory to use, at least 900MB. Below 2GB, only the readouts and the last layer are trained."
+        ),
     ] = None,
     threads: Threads = None,
     as_json: JsonOption = False,

@@ -144,7 +144,7 @@ def examine_encoding(bundle: Bundle, backend: str) -> Finding:
     took = found["milliseconds"]
     text = (
         f"right to {found['difference']:.1g}; {took:.2f} ms for a sentence of {found['tokens']} tokens, "
-        f"{1000 / took:,.1f} a second on one thread"
+        f"{1000 / took:,.1f} per second on one thread"
     )
     text += "".join(f"; {fewer:.2f} ms with --layers {layers}" for layers, fewer in found["depths"].items())
     return Finding(subject, "good", text + (f"; {found['mebibytes']:.0f} MiB" if found["mebibytes"] else ""))
