@@ -215,7 +215,7 @@ def _scaled(first: str, sign: str, others: str, fraction: str, scale: str) -> tu
 
 
 def _amount(whole: str, fraction: str) -> tuple[Forms, ...]:
-    return ((value(re.sub(",", "", whole), fraction),),)
+    return ((value(re.sub("[^0-9]", "", whole), fraction),),)
 
 
 def _decimal(whole: str, sign: str, fraction: str, end: str) -> tuple[Forms, ...]:
