@@ -110,7 +110,7 @@ export default {
     ["phone", "phone", "<BEGIN>(8 ?[(]?[0-9]{3}[)]?[ -]?[0-9]{3}[ -][0-9]{2}[ -][0-9]{2})<STOP>"],
     ["phone", "phone", "<BEGIN>((?=(?:[ -]?[0-9]){8})[0-9]{2,4}(?:[ -][0-9]{2,4}){2,5})<STOP>"],
     ["phone", "phone", "<BEGIN>([(][1-9][0-9][)] ?[0-9]{4,5}[ -][0-9]{4})<STOP>"],
-    ["amount", "amount", "<BEGIN>(?<![0-9][.,])([0-9]{1,3}(?:[ .][0-9]{3}){1,3}|[0-9]{1,9}) ?(?:€|euros?|eur|m|руб[.]?|рубл[<LETTERS>]{1,2}) ?(?:(?:und|et|e|y|con|en|и) )?([0-9]{2})(?: ?(?:ct|cents?|centimes|céntimos|centesimi|cêntimos|cm|коп[<LETTERS>]{0,4}[.]?)<END>|<END>(?! ?[<LETTERS>]))"],
+    ["amount", "amount", "<BEGIN>(?<![0-9][.,])([0-9]{1,3}(?:[ .][0-9]{3}){1,3}|[0-9]{4,9}) ?(?:€|euros?|eur|m|руб[.]?|рубл[<LETTERS>]{1,2}) ?(?:(?:und|et|e|y|con|en|и) )?([0-9]{2})(?: ?(?:ct|cents?|centimes|céntimos|centesimi|cêntimos|cm|коп[<LETTERS>]{0,4}[.]?)<END>|<END>(?! ?[<LETTERS>]))"],
     ["amount", "japanese", "(?<![0-9][.,])(?<![0-9<DIGITS_AND_SCALES>])((?=[0-9])(?:(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,12}|[<DIGITS>])?[<SCALE_SIGNS>]){1,8}(?:[0-9]{1,3},[0-9]{3}|[0-9]{1,7}|[<DIGITS>])?)(?![0-9<DIGITS>])"],
     ["amount", "japanese", "(?<![0-9<DIGITS_AND_SCALES>])(?!<NO_NUMBER>)([<DIGITS_AND_SCALES>]{1,16}(?=<COUNTERS>)|[<DIGITS_AND_SCALES>]{1,15}[万億兆萬]|[<DIGITS_AND_SCALES>]{4,16})"],
     ["amount", "scaled", "<BEGIN>(?<![0-9][.,])<DECIMAL>(?:[ -](?!<GLUED_SCALE>))?(<SCALE>|<GLUED_SCALE>)[.]?<END>"],
@@ -120,6 +120,7 @@ export default {
     ["amount", "grouped", "<BEGIN>(?<![0-9][.,])([1-9][0-9]{0,2})([.,' ’])([0-9]{3}(?:\\2[0-9]{3}){0,5})(?:(?!\\2)[.,]([0-9]{1,9}))?(?![.,]?[0-9])"],
     ["amount", "amount", "<BEGIN>([1-9][0-9]?(?:,[0-9]{2}){1,5},[0-9]{3})(?:[.]([0-9]{1,9}))?(?![.,]?[0-9])"],
     ["amount", "amount", "<BEGIN>(?<![0-9][.,])([1-9][0-9]{3,15})[.,]([0-9]{1,9})(?![.,]?[0-9])"],
+    ["decimal", "decimalAmount", "<BEGIN>(?<![0-9][.,])([0-9]{1,3}) ?(?:€|euros?|eur|m|руб[.]?|рубл[<LETTERS>]{1,2}) ?(?:(?:und|et|e|y|con|en|и) )?([0-9]{2})(?: ?(?:ct|cents?|centimes|céntimos|centesimi|cêntimos|cm|коп[<LETTERS>]{0,4}[.]?)<END>|<END>(?! ?[<LETTERS>]))"],
     ["decimal", "version", "<BEGIN>v?([0-9]{1,9}(?:[.][0-9]{1,9}){2,5})<STOP>"],
     ["decimal", "decimal", "<BEGIN>(?<![0-9][.,])v?([0-9]{1,3})([.,])([0-9]{1,9})([.](?! ?[0-9]))?(?![.,]?[0-9])"],
     ["plain", "plain", "([0-9]+)"]

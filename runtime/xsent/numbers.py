@@ -250,6 +250,7 @@ _READERS: dict[str, Reader] = {
     "scaled": _scaled,
     "grouped": _grouped,
     "amount": _amount,
+    "decimalAmount": _amount,
     "version": lambda written: ((written,),),
     "decimal": _decimal,
     "plain": lambda digits: ((value(digits),),),
