@@ -84,7 +84,7 @@ _REGARDS = (
     "(?:bien |très )?(?:cordialement|amicalement)|(?:bien )?à (?:vous|toi)|sincèrement|respectueusement|"
     "(?:veuillez (?:agréer|recevoir|croire)|je vous prie (?:d['’]agréer|de recevoir))[^.!?\n]{0,120}|"
     "cordialement vôtre|amitiés|je reste à votre disposition|merci(?: beaucoup| d['’]avance| par avance)?|"
-    "bonne (?:journée|soirée)|bises|bisous|à bientôt|cdlt|cdt|"
+    "(?:je vous souhaite une )?(?:bonne|excellente) (?:fin de )?(?:journée|soirée)|bises|bisous|à bientôt|cdlt|cdt|"
     "(?:schöne[nr]? )?(?:grüße|grüsse|gru(?:ß|ss))|mfg|hochachtungsvoll|herzlichst|es grüßt (?:sie|dich|"
     "euch)(?: herzlich)?|danke(?: schön| sehr| im voraus)?|"
     "(?:vielen|besten|herzlichen) dank(?: im voraus)?|bis bald|schönen (?:tag|abend)(?: noch)?|schönes wochenende|"
@@ -138,7 +138,7 @@ _SIGNED = re.compile(
 )
 # A word in the lines below a sign-off: of a name, a place, a number or an address.
 _SIGNATURE = re.compile(
-    r"[A-ZÀ-ÞЁА-Я].*|\S*[\d.@]\S*|\S+[:：]|[\W_]+|(?:de|da|di|du|la|le|von|van|der|den|zu|and|of|und|et|e|y),?"
+    r"\W?[A-ZÀ-ÞЁА-Я].*|\S*[\d.@]\S*|\S+[:：]|[\W_]+|(?:de|da|di|du|la|le|von|van|der|den|zu|and|of|und|et|e|y),?"
 )
 _MOST_SIGNATURE = 16  # words in one of these lines
 

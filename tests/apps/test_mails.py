@@ -167,6 +167,8 @@ def test_a_signature_below_a_sign_off_is_left_out(tmp_path: Path) -> None:
         "i. A. Petra Ott\n\nOtt GmbH & Co. KG\nTel.: +49 711 998877-12 | Fax: +49 711 998877-99 | petra@ott.example\n\n"
         "Geschäftsführer: Karl Ott, Eva Ott, Registergericht Stuttgart HRA 12345, USt-IdNr. DE123456789": "",
         "Petra Ott\nАссистент отдела продаж\nтел.: 0711 998877, доб. 14\ne-mail: ott@a.example": "",
+        "Petra Ott\nAssistante\nTél : 0711 998877\n\nDe : Anna <a@b.example>\nEnvoyé : lundi\nObjet : x\n\nWhere?": "",
+        "Petra Ott\nUfficio tecnico\nVia Roma, 12 - 37121 Verona (VR)\nTel. 0711 998877": "",
         "Petra Ott\nCabinet Ott – SARL au capital de 8 000 €\n12 bis, rue Haute\nTél. : 0711 998877": "",
         "Petra\nPS: Neue Nummer: 0711 998877": " Petra PS: Neue Nummer: 0711 998877",
         "Petra": " Petra",
@@ -451,6 +453,8 @@ FOOTERS = [
     "Diese E-Mail kann vertrauliche Informationen enthalten. Wenn Sie nicht der Empfänger sind, löschen Sie sie.",
     "本メールには機密情報が含まれており、受信者以外の使用を禁じます。",
     "本メールには機密情報が含まれる場合があります。誤って受信された場合は削除してください。",
+    "De conformidad con el Reglamento (UE) 2016/679, sus datos son tratados por Fincas López.",
+    "Ai sensi del D.Lgs. 196/2003 si informa che i dati sono riservati.",
     "De informatie in dit bericht is uitsluitend bestemd voor de geadresseerde.",
     "Wird diese E-Mail nicht richtig dargestellt? Hier im Browser öffnen",
     "Wenn diese E-Mail nicht richtig angezeigt wird, klicken Sie bitte hier.",

@@ -110,7 +110,9 @@ _POSTSCRIPT = re.compile(r"\W*(?:[PS]\.? ?S\b|З\.? ?Ы\b|追伸)")
 _CONFIDENTIAL = re.compile(
     r"(?:mail|message|nachricht|courriel|correo|mensaje|messaggio|mensagem|bericht|сообщени|письм|メール)[^.。]{0,150}"
     r"(?:confiden[tcz]i|exclusi[vf]|esclusiv|ausschließlich|uitsluitend|исключительно|vertraulich|vertrouwelijk|riservat|конфиденциальн|機密|秘密).{0,400}?"
-    r"(?:intended|addressee|recipient|bestimmt|empfänger|adressat|destinat|geadresseerde|bestemd|адресат|предназнач|受信(?:者|され))",
+    r"(?:intended|addressee|recipient|bestimmt|empfänger|adressat|destinat|geadresseerde|bestemd|адресат|предназнач|受信(?:者|され))|"
+    r"(?:de conformidad con|en cumplimiento de|conformément au|ai sensi de|in ottemperanza al|em cumprimento do|"
+    r"nos termos do)l?\b[^\n]{0,120}(?:2016/679|196/2003|\b(?:rgpd|lgpd|gdpr)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 # How to join a meeting: between the lines of signs below an invitation.
@@ -203,7 +205,7 @@ def _end_of_head(lines: Lines, first: int, subject: str) -> int:
         if label:
             kinds |= {label.lastgroup or "to"}
             kinds |= {"address"} if label.lastgroup == "sender" and "@" in text else set()
-        field = label or (_OTHER_FIELD.match(text) if end == last else None)
+        field = label or (_OTHER_FIELD.match(text) if fields and end == last else None)
         if field:
             fields += 1
             if subject and text[field.end() :].strip(" *|").endswith(subject):
