@@ -168,11 +168,19 @@ def test_every_message_of_a_chat_is_a_sentence(kind: str, tmp_path: Path) -> Non
         ),
     ],
 )
-def test_what_whatsapp_adds_to_a_chat_is_left_out(notice: str, added: str, tmp_path: Path) -> None:
+def test_what_programs_add_to_a_chat_is_left_out(notice: str, added: str, tmp_path: Path) -> None:
     written = "12.03.2024, 10:50 - Jo: The pump is loud: call Ann (today).\n12.03.2024, 10:51 - Jo: a.jpg is old.\n"
     chat = "\n".join([notice, *added.split("|"), written])
     assert " ".join(text for text, _ in shown(tmp_path, "a.txt", chat)).split() == written.split()
     log = "12.03.2024, 10:50 - Pump started\n"  # of no chat
+    line = "[LINE] 花子とのトーク履歴\n保存日時：2024/03/12 10:20\n\n2024/03/11(月)\n18:05\t花子\t[スタンプ]\n"
+    line += "18:06\t花子\t鍵は[箱]の中\n18:07\t太郎\t☎ 通話時間 1:23\n18:08\t花子がメッセージの送信を取り消しました\n"
+    assert " ".join(text for text, _ in shown(tmp_path, "a.txt", line)).split() == [
+        "2024/03/11(月)",
+        "18:06",
+        "花子",
+        "鍵は[箱]の中",
+    ]
     assert shown(tmp_path, "a.txt", log) == [(log.strip(), "")]
 
 
