@@ -364,7 +364,7 @@ CHATS = {
         "[12.03.24, 18:05:30] Anna: Hallo ihr\nkommt ihr morgen?\nIch bringe Kuchen\n"
         "[12.03.24, 18:06:01] Ben: Ja klar. Um 15 Uhr?\n\u200e[12.03.24, 18:07:00] Ben: \u200eBild weggelassen\n"
         "[12.03.24, 18:09:12] ~\u202fCarla: Der Schlüssel liegt unter der Matte",
-        5,
+        3,
     ),
     "WhatsApp, Android": (
         "12/03/2024, 18:05 - Anna: ciao a tutti\n12/03/2024, 18:06 - Marco ha aggiunto Luca\n"

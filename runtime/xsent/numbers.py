@@ -215,7 +215,7 @@ def _scaled(first: str, sign: str, others: str, fraction: str, scale: str) -> tu
 
 
 def _amount(whole: str, fraction: str) -> tuple[Forms, ...]:
-    return ((value(re.sub(",", "", whole), fraction),),)
+    return ((value(re.sub("[^0-9]", "", whole), fraction),),)
 
 
 def _decimal(whole: str, sign: str, fraction: str, end: str) -> tuple[Forms, ...]:
@@ -250,6 +250,7 @@ _READERS: dict[str, Reader] = {
     "scaled": _scaled,
     "grouped": _grouped,
     "amount": _amount,
+    "decimalAmount": _amount,
     "version": lambda written: ((written,),),
     "decimal": _decimal,
     "plain": lambda digits: ((value(digits),),),

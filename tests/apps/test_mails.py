@@ -166,6 +166,11 @@ def test_a_signature_below_a_sign_off_is_left_out(tmp_path: Path) -> None:
         "Petra Ott\n\nOtt GmbH\nVertrieb | Tel. 0711 998877 | www.ott.example": "",
         "i. A. Petra Ott\n\nOtt GmbH & Co. KG\nTel.: +49 711 998877-12 | Fax: +49 711 998877-99 | petra@ott.example\n\n"
         "Geschäftsführer: Karl Ott, Eva Ott, Registergericht Stuttgart HRA 12345, USt-IdNr. DE123456789": "",
+        "Petra Ott\nАссистент отдела продаж\nтел.: 0711 998877, доб. 14\ne-mail: ott@a.example": "",
+        "Petra Ott\nAssistante\nTél : 0711 998877\n\nDe : Anna <a@b.example>\nEnvoyé : lundi\nObjet : x\n\nWhere?": "",
+        "Petra Ott\nUfficio tecnico\nVia Roma, 12 - 37121 Verona (VR)\nTel. 0711 998877": "",
+        "Petra Ott\nCabinet Ott – SARL au capital de 8 000 €\n12 bis, rue Haute\nTél. : 0711 998877": "",
+        "Petra\nPS: Neue Nummer: 0711 998877": " Petra PS: Neue Nummer: 0711 998877",
         "Petra": " Petra",
         "0711 998877": " 0711 998877",
         "Petra\n\nPS: You find me under 0711 998877.": " Petra PS: You find me under 0711 998877.",
@@ -422,6 +427,7 @@ def test_a_page_that_a_browser_saved_as_a_mail_is_read(tmp_path: Path) -> None:
 TOP = "In the shed.\n\n{}\n\n Where are the keys?\n"
 ANNOUNCED = [
     "Em terça-feira, 12 de março de 2024, 09:14:03 WET, Teresa Lobo <t@a.example> escreveu:",
+    "No dia 12/03/2024, às 09:14, Teresa Lobo <t@a.example> escreveu:",
     "    On Tuesday, March 12, 2024, 09:14:03 AM,\n Anna <anna@a.example> wrote:  ",
 ]
 TEAMS = "\n".join(
@@ -446,6 +452,23 @@ FOOTERS = [
     "Ce message est confidentiel et destiné exclusivement à son destinataire.",
     "Diese E-Mail kann vertrauliche Informationen enthalten. Wenn Sie nicht der Empfänger sind, löschen Sie sie.",
     "本メールには機密情報が含まれており、受信者以外の使用を禁じます。",
+    "本メールには機密情報が含まれる場合があります。誤って受信された場合は削除してください。",
+    "De conformidad con el Reglamento (UE) 2016/679, sus datos son tratados por Fincas López.",
+    "Ai sensi del D.Lgs. 196/2003 si informa che i dati sono riservati.",
+    "De informatie in dit bericht is uitsluitend bestemd voor de geadresseerde.",
+    "Wird diese E-Mail nicht richtig dargestellt? Hier im Browser öffnen",
+    "Wenn diese E-Mail nicht richtig angezeigt wird, klicken Sie bitte hier.",
+    "Si vous ne visualisez pas cet e-mail, consultez-le dans votre navigateur.",
+    "Não consegue ver este e-mail? Veja no navegador",
+    "Если письмо отображается некорректно, откройте его в браузере",
+    "Bitte antworten Sie nicht auf diese automatisch erzeugte E-Mail.\nMerci de ne pas répondre à ce message.",
+    "Por favor, no responda a este mensaje.\nSi prega di non rispondere a questa e-mail.",
+    "Esta é uma mensagem automática, não responda.\nDit is een automatisch bericht.",
+    "Это письмо сформировано автоматически.\n※本メールは自動送信されています。",
+    "Bitte denken Sie an die Umwelt, bevor Sie diese E-Mail ausdrucken.",
+    "Denk aan het milieu voordat u deze e-mail print.",
+    "Pensez à l'environnement avant d'imprimer ce message.\nAntes de imprimir, pense no meio ambiente.",
+    "Пожалуйста, подумайте об окружающей среде, прежде чем распечатывать это письмо.",
 ]
 
 
@@ -462,6 +485,10 @@ def test_a_mail_below_its_announcement_and_footers_are_left_out(tmp_path: Path) 
         "Lees de gids voor de browser.",
         "In Firefox or any other browser",
         "You are receiving guests.",
+        "Wenn Sie die Mail öffnen, sehen Sie den Link im Browser.",
+        "Merci d'imprimer le rapport sur l'environnement avant lundi.",
+        "Non rispondere a questa domanda.",
+        "このメールに返信してください。",
         "To unsubscribe a member, open the list.",
         *CONFIDENTIAL,
     ):
@@ -478,6 +505,14 @@ SENT_FROM = [
     *("Enviado do meu iPhone", "Enviado a partir do meu telemóvel"),
     *("Inviato da iPhone", "Inviato dal mio telefono", "Verzonden vanaf mijn iPhone"),
     *("Verstuurd vanaf mijn mobiel", "Отправлено с iPhone", "Отправлено из мобильной Почты Mail", "iPhoneから送信"),
+    "Envoyé de mon appareil Android avec Courriel K-9 Mail. Veuillez excuser ma brièveté.",
+    "Verstuurd vanaf mijn Android apparaat met K-9 Mail. Excuseer mijn beknoptheid.",
+    *(
+        "Простите за краткость, создано в K-9 Mail.",
+        "Отправлено из мобильной Яндекс.Почты",
+        "Yahoo!メールアプリから送信",
+    ),
+    *("Android端末からK-9 Mailで送信しました。簡単なメールで失礼します。", "Outlook voor Android downloaden"),
 ]
 WRITTEN = [
     *("Von meinem Arzt habe ich nichts gehört.", "von meinem Chef kam eine Absage", "Sent to the office on Monday"),

@@ -84,6 +84,7 @@ DIGITS = [  # numbers in all notations, and beside what is none
     "令和元年 Backup_20240229.tar 20241301 05-Dec-25 5/dez/25 05DEC2025 5 déc. '25 15/05 1/12/3 17u20 18 ч 45 мин 21u",
     "½ cup, 2½, 1/2 cup 2 3/4 l 5/4 1/2/2024 half a cup, halbe Tasse, la media XK-42 LH-442-B 1200-435 12-14",
     "2.5 l 0,75 3.10 1.5.2 2,5. 9003 114 552 12 34 56 78 2024 12",
+    "2€50 2 euros 50 2 Euro 50 Stück 4 812 руб. 50 коп. 1m50 (11) 98765-4321 (55) 1234 5678 18 час. 30 мин.",
     "9 часов вечера 2 часа дня 9 uur 's avonds 9 in the evening 8 heures du soir 2 Uhr früh 四番目 第十二章",
 ]
 

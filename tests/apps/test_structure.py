@@ -108,7 +108,8 @@ def test_buttons_and_links_to_share_are_left_out(tmp_path: Path) -> None:
 <div class="sharedaddy sd-sharing-enabled"><h3>Share this:</h3><ul><li><a class="sd-button">Print</a></ul></div>
 <div role=banner>Home</div><ul class="flat-list buttons"><li><a href=/x>reply</a></ul>
 <ul class="post share"><li><a href=/f>On Facebook</a></ul><h3 id=share></h3>
-<div id="jp-relatedposts"><h3>Related</h3></div><p><a href=/b class=buttonwood-trees>Buttonwood</a> is hard.</p>"""
+<div id="jp-relatedposts"><h3>Related</h3></div><p><a href="/c.html#top">Up</a></p>
+<p><a href=/b class=buttonwood-trees>Buttonwood</a> is hard.</p>"""
     assert shown(tmp_path, "a.html", page) == [("Compost needs air. Buttonwood is hard.", "")]
     chat = """<div class="userpic_wrap"><div class=userpic>A</div></div><div class=from_name>Anna</div><div
 class="reply_to details">In reply to <a>this message</a></div><div class=text>The pump is loud.</div><div
@@ -144,6 +145,43 @@ def test_every_message_of_a_chat_is_a_sentence(kind: str, tmp_path: Path) -> Non
     else:
         assert sum(len(sentences_of(text)) for text, _ in found) == messages
         assert "\u200e" not in "".join(text for text, _ in found)
+
+
+@pytest.mark.parametrize(
+    ("notice", "added"),
+    [
+        (
+            "12-03-2024 10:20 - Berichten zijn end-to-end versleuteld.",
+            "12-03-2024 10:21 - Joris heeft de groep gemaakt|12-03-2024 10:25 - Femke: <Media weggelaten>|"
+            "12-03-2024 10:31 - +31 6 1: Dit bericht is verwijderd|"
+            "12-03-2024 10:40 - Femke: A.jpg (bestand bijgevoegd)",
+        ),
+        (
+            "[12.03.24, 10:20:11] Haus: \u200eNachrichten sind Ende-zu-Ende-verschlüsselt.",
+            "\u200e[12.03.24, 10:21:11] Jo: \u200eBild weggelassen|"
+            "[12.03.24, 10:21:19] Jo: Diese Nachricht wurde gelöscht.",
+        ),
+        (
+            "2024/03/12 10:20 - メッセージと通話はエンドツーエンドで暗号化されています。",
+            "2024/03/12 10:21 - 花子: このメッセージは削除されました|"
+            "2024/03/12 10:21 - 花子: <メディアは含まれていません>",
+        ),
+    ],
+)
+def test_what_programs_add_to_a_chat_is_left_out(notice: str, added: str, tmp_path: Path) -> None:
+    written = "12.03.2024, 10:50 - Jo: The pump is loud: call Ann (today).\n12.03.2024, 10:51 - Jo: a.jpg is old.\n"
+    chat = "\n".join([notice, *added.split("|"), written])
+    assert " ".join(text for text, _ in shown(tmp_path, "a.txt", chat)).split() == written.split()
+    log = "12.03.2024, 10:50 - Pump started\n"  # of no chat
+    line = "[LINE] 花子とのトーク履歴\n保存日時：2024/03/12 10:20\n\n2024/03/11(月)\n18:05\t花子\t[スタンプ]\n"
+    line += "18:06\t花子\t鍵は[箱]の中\n18:07\t太郎\t☎ 通話時間 1:23\n18:08\t花子がメッセージの送信を取り消しました\n"
+    assert " ".join(text for text, _ in shown(tmp_path, "a.txt", line)).split() == [
+        "2024/03/11(月)",
+        "18:06",
+        "花子",
+        "鍵は[箱]の中",
+    ]
+    assert shown(tmp_path, "a.txt", log) == [(log.strip(), "")]
 
 
 def test_messages_are_whole_and_long_ones_are_cut(tmp_path: Path) -> None:

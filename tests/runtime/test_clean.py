@@ -161,6 +161,14 @@ def test_a_stamp_or_a_handle_goes_as_a_whole(stamp: str) -> None:
         *("{} Отправлено с iPhone", "{} Thanks!", "Hey @bob, {}"),
         *("Gentile dottoressa, {}", "Estimada doctora, {}", "Уважаемые жильцы, {}", "Cher docteur, {}"),
         *("Caro professore, {}", "Caros alunos, {}", "Prezado doutor, {}", "Dear Dr Smith, {}", "Dear colleagues, {}"),
+        *(
+            "Muy señor mío:\n{} Reciba un cordial saludo",
+            "Carissimi, {} Un caro saluto",
+            "Exmo. Senhor,\n{}\nAtt.,\nAna",
+        ),
+        *("Доброго дня!\n{} Всего наилучшего", "Chers voisins, {} Amitiés", "Grüezi Frau Ott\n{} Herzlichst, Petra"),
+        *("お世話になります。\n{}以上です。", "ご無沙汰しております。\n{}取り急ぎご連絡まで。", "各位\n{}\n以上"),
+        *("Hallo allemaal,\n{}\nVeel liefs,\nJoke", "{} Viele Grüße aus dem sonnigen Freiburg, Petra"),
         *("*{}*", "_{}_ 🎉", "***{}***"),
     ],
 )

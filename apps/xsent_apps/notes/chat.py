@@ -1,6 +1,8 @@
 """Tells where the messages of a chat begin: at a line with a time, as in exports of WhatsApp, Telegram or IRC."""
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 
 _MONTH = r"[^\W\d_]{3,9}\.?"
 _DATE = (
@@ -25,6 +27,36 @@ _BEGINS = re.compile(
     rf"|[^\W\d_][^.!?:]{{0,38}}(?:,\s{_BRACKETED}|(?:\s\s|\s[—–]\s)(?:\w{{3,12}}\s{_AT}\s)?(?:{_BRACKETED}|{_WHEN}|{_TIME}))\s*$"
     ")"
 )
+
+_NOTICE = re.compile(  # how a chat of WhatsApp begins, because it is encrypted end to end, and one of LINE
+    "end-to-end|ende-zu-ende|bout en bout|extremo a extremo|ponta a ponta|crittografia|"
+    "сквозн|エンドツーエンド|^.?\\[LINE\\]",
+    re.IGNORECASE,
+)
+_MOST_BEFORE_NOTICE = 3  # lines
+# A message of WhatsApp itself has no sender, or a mark before its text; others stand for a file or a deleted message.
+# A chat of LINE begins with two lines that name and date it; its messages have tabs.
+_ADDED = re.compile(
+    r"\ufeff?\[LINE\] |保存日時|\d\d?:\d\d\t(?:[^\t]*\t)?(?:\[[^\[\]]{2,10}\]|☎ [^\t]*|"
+    r"[^\t]{0,40}送信を取り消しました)$|"
+    rf"[\s\u200e]*(?:\[{_WHEN}\]|{_WHEN} [-–]) (?:(?![^:]{{1,60}}: )|"
+    r"[^:]{1,60}: (?:\u200e|<[^<>]*>$|[^:]*\.\w{3,4} \([^()]*\)$|[^.!?]{0,20}(?:message was deleted|"
+    r"deleted this message|nachricht (?:wurde )?gelöscht|message a été supprimé|supprimé ce message|"
+    r"elimin(?:ó|aste) este mensaje|messaggio è stato eliminato|eliminato questo messaggio|mensagem (?:foi )?apagada|"
+    r"apag(?:ou|aste) esta mensagem|bericht (?:is )?verwijderd|сообщение удалено|"
+    r"удалили данное сообщение|メッセージ[はを]削除(?:されま|しま)した)\W*$))",
+    re.IGNORECASE,
+)
+
+
+def written_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines of a text; of a chat of WhatsApp or LINE, only those that people wrote."""
+    rest = iter(lines)
+    first = [*islice(rest, _MOST_BEFORE_NOTICE)]
+    is_chat = any(_NOTICE.search(line) and _ADDED.match(line[:300]) for _, line in first)
+    for number, line in chain(first, rest):
+        if not (is_chat and _ADDED.match(line[:300])):
+            yield number, line
 
 
 def begins_message(line: str) -> bool:

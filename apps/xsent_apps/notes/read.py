@@ -15,6 +15,7 @@ from xsent.clean import ANSI, without_entities
 from xsent.errors import MissingExtraError, in_one_line, require_extra
 from xsent.files.encodings import declared_encoding, decoded
 from xsent.files.hyphens import Hyphens
+from xsent_apps.notes.chat import written_lines
 from xsent_apps.notes.data import without_data
 from xsent_apps.notes.front_matter import split_front_matter
 from xsent_apps.notes.furigana import without_furigana, without_ruby_tags
@@ -138,7 +139,7 @@ def _read_text(text: str) -> Source:
     if _CLIPPING.match(text):
         return Source([*_clippings(text)], [])
     about, text, first = split_front_matter(text)
-    return Source(enumerate(without_furigana(text).split("\n"), first), about)
+    return Source(written_lines(enumerate(without_furigana(text).split("\n"), first)), about)
 
 
 def _clippings(text: str) -> Iterator[tuple[int, str]]:

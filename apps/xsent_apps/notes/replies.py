@@ -41,7 +41,7 @@ _PASSED_ON = re.compile(
     re.IGNORECASE,
 )
 _ON = re.compile(
-    r"(?:on|am|le|el|il|em|op)\s[^\n]*\d|il giorno\b", re.IGNORECASE
+    r"(?:on|am|le|el|il|em|no dia|op)\s[^\n]*\d|il giorno\b", re.IGNORECASE
 )  # the first line of "On Monday, 3 May, Anna wrote:"
 _DATED = re.compile(r"\d\d?[:.h]\d\d|\d{4}")
 _ENDED = re.compile(r"[.!?…。]\s*$|^\s*$")  # a line after which another text begins
@@ -79,12 +79,40 @@ _FOOTER = re.compile(
     r"\b(?:outside|extern|außerhalb|extérieur|fuera|estern|fora|buiten|внешн))",
     re.IGNORECASE,
 )
+# Open this email in a browser, if it looks odd; a program wrote it, so do not answer; think before you print it.
+_THIS = r"(?:this|dies\w{0,2}|cet?|cette|est[ea]|quest[oa]|deze|dit|это)"
+_MAIL = r"(?:e-?)?(?:mail|message|nachricht|courriel|correo|mensaje|messaggio|mensagem|bericht|письмо|сообщение)"
+_PROGRAM = re.compile(
+    r"\W*(?:"
+    r"(?:having|trouble|can(?:no|['’])t|if you|wenn|wird|werden|falls|si (?:vous|no)|vous n|no (?:puede|ve)|se non|"
+    r"non (?:riesci|visualizzi)|(?:se )?não|als (?:u|je)|ziet|wordt|kunt u|если|не (?:видите|отображается))\b"
+    rf"[^\n]{{0,60}}\b(?:{_THIS} {_MAIL}|письмо)\b[^\n]{{0,80}}\b(?:navigateur|navegador|браузере?|"
+    r"browser(?: (?:öffnen|anzeigen|ansehen|openen))?|klicken sie (?:bitte )?hier|cliquez ici|"
+    r"clique aqui|clicca qui|haga clic aquí|klik(?: dan)? hier|нажмите здесь)\W*$|"
+    r"(?:please |bitte |merci de |veuillez |por favor,? |si prega di |gelieve |пожалуйста,? )?"
+    r"(?:do not (?:reply|respond) to|antworten sie (?:bitte )?nicht auf|ne pas répondre à|no respond(?:a|as|er) a|"
+    r"non rispondere a|não respond(?:a|er) a|niet (?:te )?(?:antwoorden|reageren) op|не отвечайте на) "
+    rf"(?:{_THIS}|данное) (?:\S{{1,20}} ){{0,2}}{_MAIL}\b|"
+    r"(?:this is an|dies ist eine|ceci est un|este es un|quest[oa] è un|esta é uma|dit is een)\b"
+    rf"(?=[^\n.]{{0,40}}autom[aá]t)[^\n.]{{0,40}}\b{_MAIL}\b|это {_MAIL} [^\n]{{0,20}}автоматическ|"
+    r"(?:本|この)メール(?:は|に)[^\n。]{0,20}(?:自動(?:送信|配信)|送信専用|"
+    r"返信[^\n。]{0,20}(?:ません|ないで|遠慮))|"
+    r"(?=[^\n]{0,200}(?:environment|umwelt|environnement|ambiente|milieu|окружающ|環境))[^\n]{0,200}"
+    r"(?:before (?:you )?print|bevor (?:\S{1,20} ){0,4}(?:aus|ge)?druck|vor dem (?:aus)?druck|avant d['’]imprim|"
+    r"n['’]imprimez|antes de imprimir|prima di stampare|voordat (?:\S{1,20} ){0,4}(?:print|afdruk)|"
+    r"(?:прежде чем|перед тем,? как) \w{0,5}печат|印刷\w{0,3}前))",
+    re.IGNORECASE,
+)
 _LONGEST_FOOTER = 250  # characters
+_QUOTED = re.compile("(?:[A-ZА-ЯЁ]{2})?>")  # The Bat! puts the initials of the author before the sign
+_POSTSCRIPT = re.compile(r"\W*(?:[PS]\.? ?S\b|З\.? ?Ы\b|追伸)")
 # This mail is confidential and for nobody but the recipient: what companies write below every mail.
 _CONFIDENTIAL = re.compile(
     r"(?:mail|message|nachricht|courriel|correo|mensaje|messaggio|mensagem|bericht|сообщени|письм|メール)[^.。]{0,150}"
-    r"(?:confiden[tcz]i|vertraulich|vertrouwelijk|riservat|конфиденциальн|機密|秘密).{0,400}?"
-    r"(?:intended|addressee|recipient|bestimmt|empfänger|adressat|destinat|geadresseerde|bestemd|адресат|предназнач|受信者)",
+    r"(?:confiden[tcz]i|exclusi[vf]|esclusiv|ausschließlich|uitsluitend|исключительно|vertraulich|vertrouwelijk|riservat|конфиденциальн|機密|秘密).{0,400}?"
+    r"(?:intended|addressee|recipient|bestimmt|empfänger|adressat|destinat|geadresseerde|bestemd|адресат|предназнач|受信(?:者|され))|"
+    r"(?:de conformidad con|en cumplimiento de|conformément au|ai sensi de|in ottemperanza al|em cumprimento do|"
+    r"nos termos do)l?\b[^\n]{0,120}(?:2016/679|196/2003|\b(?:rgpd|lgpd|gdpr)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 # How to join a meeting: between the lines of signs below an invitation.
@@ -134,7 +162,7 @@ def _without_answered(lines: Lines, subject: str) -> Lines:
             place += 1
             continue
         following = next((line for _, line in lines[end : end + _LONGEST_HEAD] if line.strip()), "")
-        if has_text and not keeps and not following.startswith(">"):
+        if has_text and not keeps and not _QUOTED.match(following):
             break
         place = end
     return kept
@@ -177,7 +205,7 @@ def _end_of_head(lines: Lines, first: int, subject: str) -> int:
         if label:
             kinds |= {label.lastgroup or "to"}
             kinds |= {"address"} if label.lastgroup == "sender" and "@" in text else set()
-        field = label or (_OTHER_FIELD.match(text) if end == last else None)
+        field = label or (_OTHER_FIELD.match(text) if fields and end == last else None)
         if field:
             fields += 1
             if subject and text[field.end() :].strip(" *|").endswith(subject):
@@ -204,9 +232,9 @@ def _own(lines: Lines) -> Lines:
     for number, line in _without_disclaimers(lines):
         if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
             break
-        if is_sent_from(line) or _SIGNED.match(line) or (len(line) <= _LONGEST_FOOTER and _FOOTER.match(line)):
+        if is_sent_from(line) or _SIGNED.match(line) or _is_footer(line):
             continue
-        if line.startswith(">"):
+        if _QUOTED.match(line):
             if not quoted:
                 _remove_attribution(own)
             quoted = True
@@ -238,9 +266,19 @@ def _without_signature(lines: Lines) -> Lines:
             name, *rest = [line for line in lines[place + 1 :] if line[1].strip()] or [(0, "")]
             is_signed = not _CONTACT.search(name[1]) and _has(_CONTACT, rest, _LONGEST_SIGNATURE)
             return lines[: place + 1] if is_signed else lines
-        if not is_signature(lines[place][1]):
+        if _POSTSCRIPT.match(lines[place][1]) or not is_signature(lines[place][1], _most_small(lines[place][1])):
             break
     return lines
+
+
+def _most_small(line: str) -> int:
+    """How many words in small letters a line of a signature may have, such as "Gérant de la société"."""
+    return 0 if _CONTACT.search(line) else 2
+
+
+def _is_footer(line: str) -> bool:
+    """Whether a service or a company writes a line below its emails."""
+    return len(line) <= _LONGEST_FOOTER and bool(_FOOTER.match(line) or _PROGRAM.match(line))
 
 
 def _has(pattern: re.Pattern[str], section: Lines, most: int) -> bool:

@@ -20,7 +20,7 @@ _CONTRACTED = re.compile(
     r"(?! (?:i|you|he|she|it|we|they|there)\?)"
 )
 _FRENCH = re.compile(r"\bn(?:e |')(?:[^\s.,;]+ ){1,3}?(?:plus|personne)\b(?! que| qu'| ou moins)|\bpersonne n(?:e |')")
-_NUMBERED = re.compile(r"\bno[.] ?(?=[0-9])")  # No. 5
+_NUMBERED = re.compile(r"\bno[.]? ?(?=[0-9])")  # No. 5, nº 5
 _WHATEVER = re.compile(r"\b(?:кто|что|где|как|куда|сколько|как(?:ой|ая|ое|ие|им|ую))\w* бы (?:\w+ ){0,2}ни\b")
 
 

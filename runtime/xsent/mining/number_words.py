@@ -52,6 +52,9 @@ _WORDS: dict[str, int] = {
     "vingts": 20,
 }
 _WORDS = {word.casefold(): number for word, number in _WORDS.items()}
+HOURS = {word: number for word, number in _WORDS.items() if number <= 12} | {"eins": 1, "één": 1, "час": 1}
+HOURS |= dict.fromkeys(("un", "une", "una", "uma"), 1)
+MINUTES = {word: number for word, number in _WORDS.items() if number in (5, 10, 15, 20, 25)}
 _ENGLISH = {*_SMALL[0].split()} - {"six"}
 _KNOWN = {*_WORDS, *_ONE, *_ARTICLES, *_JOINTS, *_HALVES}
 _GLUED_SCALE = re.compile("(hundert|tausend|honderd|duizend|cento(?!tt)|cent(?=ott)|mila|mille)(?:und|en)?")

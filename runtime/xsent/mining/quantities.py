@@ -8,6 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from xsent.fractions import FRACTION, fraction_value
+from xsent.mining.clock_words import clock_times
 from xsent.mining.number_words import HALF, TABLES, number_words
 from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, value
 
@@ -42,8 +43,14 @@ _ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volum
 _POWER = re.compile(f"(?<=[0-9])( ?(?:[ck]?m|ft|[кс]?м))\\^?([23])(?![0-9{LETTERS}])")  # m² in the form NFKC, or m^2
 _MINUS = re.compile(  # before a number
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
-    r"(?<!au )moins|(?<!al |ao |lo |no )menos|meno|min|минус) |マイナス|零下|紀元前)$"
+    r"(?<!au )moins|(?<!al |ao |lo |no )menos|meno|min|минус) |マイナス|零下|氷点下|紀元前)$"
 )
+_BELOW_ZERO = re.compile(  # after a temperature
+    r" ?(?:°c?|c|grad(?:i|os|us)?|degr[eé]e?s|graus|graden|градус\w{0,2})? ?(?:celsius )?"
+    r"(?:unter null|below (?:zero|freezing)|(?:sous|(?:en|au)[ -]dessous de) zéro|bajo cero|sotto (?:lo )?zero|"
+    r"abaixo de zero|negativos|onder (?:nul|het vriespunt)|ниже нуля|мороза)(?!\w)"
+)
+_TENTHS = re.compile("([0-9一二三四五六七八九])割(?:([0-9一二三四五六七八九])分)?(?!合)")  # 3割 are 30%
 _BEFORE_CHRIST = re.compile(  # after a year or a century
     r"(?:th|st|nd|rd|e|º)?[.]?(?: (?:[^\W\d_]{3,12}|г[.]))? ?"
     r"(?:bce?(?!\w)|b[.] ?c[.]|(?:before|vo?or|v[.]) ?chr(?:[.]|ist(?:us|i)?(?!\w))|a[.] ?c[.]|"
@@ -105,10 +112,16 @@ def quantities(text: str) -> list[Quantity]:
     plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", text))
     folded = FRACTION.sub(_decimal, _ONE.sub("1 ", plain.casefold()))
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
+    folded, times = clock_times(_TENTHS.sub(_percent, folded))
     numbers = find_numbers(folded)
     named = (Number("plain", *found.span(), (forms,)) for word, forms in _NAMED for found in word.finditer(folded))
-    every = sorted([*numbers, *number_words(folded, numbers), *named], key=lambda number: number.start)
+    every = sorted([*numbers, *number_words(folded, numbers), *named, *times], key=lambda number: number.start)
     return [*chain.from_iterable(_read(folded, number) for number in every)]
+
+
+def _percent(tenths: re.Match[str]) -> str:
+    """3割5分 as 35%."""
+    return "".join(str(int(unicodedata.numeric(digit))) for digit in tenths.groups("0")) + "%"
 
 
 def _arabic(found: re.Match[str]) -> str:
@@ -136,7 +149,7 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
         forms = (f"{forms[0]}{DECIMAL}5",)
     before = folded[max(0, number.start - _BEFORE) : number.start]
-    is_negative = _MINUS.search(before) or _BEFORE_CHRIST.match(folded, number.end)
+    is_negative = _MINUS.search(before) or any(sign.match(folded, number.end) for sign in (_BEFORE_CHRIST, _BELOW_ZERO))
     if unit := _unit(folded, number, before):
         if number.kind == "decimal":  # 3.10 euros are 3.1, unlike versions
             forms = (*forms, value(*forms[0].split(DECIMAL)))

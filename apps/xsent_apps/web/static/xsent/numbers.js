@@ -162,7 +162,7 @@ const READERS = {
   japanese: (written) => [[integer(written)]],
   scaled,
   grouped,
-  amount: (whole, fraction) => [[value(whole.replaceAll(",", ""), fraction)]],
+  amount: (whole, fraction) => [[value(whole.replace(/[^0-9]/g, ""), fraction)]],
 };
 const NOTATIONS = TABLES.notations
   .filter(([, reader]) => reader in READERS)
