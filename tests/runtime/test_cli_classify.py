@@ -159,4 +159,6 @@ def test_labels_by_description(run: Runner, folder: Path) -> None:
     assert run(*command, "--unknown", "1", "--head", head, "--force")[0] == 0
     strict = run("classify", "predict", head, table, "--column", "text")[1]
     assert {line.split("\t")[0] for line in strict.splitlines()} == {"unknown"}
-    assert_refused(run(*command[:-2]), "at least two different labels")
+    wide = [text.replace(": ", "：") for text in described]  # the colon of Japanese
+    assert [line.split("\t")[1] for line in run(*command[:-3], *wide)[1].splitlines()] == [*FRENCH]
+    assert_refused(run(*command[:-2]), "is only one label; repeat --labels for each label")

@@ -69,7 +69,10 @@ REFUSED = {
         "none -o taken.tsv": "taken.tsv: exists",
     },
     "cluster": {"none -o taken.tsv": "taken.tsv: exists"},
-    "index": {"a.csv x.index": "a.csv: this looks like CSV"},
+    "index": {
+        "a.csv x.index": "a.csv: this looks like CSV",
+        "none x.index": "none: a folder; expected a text file, or search the folder with xsent notes",
+    },
     "search": {
         "bundle Anna --column text": "--column and --id are for a table of --queries",
         "none Anna": "none: not an index; create one with xsent index",
@@ -82,6 +85,7 @@ REFUSED = {
         "fit folder/en.test head.npz": "head.npz: exists; --force replaces it",
         "predict head.npz empty": "empty: empty; expected one text per line",
         "predict head.npz a.txt -o taken.tsv": "taken.tsv: exists",
+        "zero-shot a.txt --labels x,y": "--labels 'x,y' is only one label; repeat --labels for each label",
         "evaluate folder folder/fr.test": "name nothing after a folder; --train chooses the languages to train in",
         "evaluate folder/fr.test": "expected a folder, or a training file and test files",
         "evaluate folder/en.test folder/fr.test --train fr": "--train names languages of a folder; these are files",

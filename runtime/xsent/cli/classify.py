@@ -1,5 +1,6 @@
 """`xsent classify`: fit, run and measure linear heads."""
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -29,6 +30,7 @@ app = App(
 )
 
 _UNEQUAL = 4  # times the examples of the rarest label, from which --balanced is mentioned
+_COLON = re.compile("[:：]")  # between a label and its description; the wide one is Japanese
 _BLOCK = 256  # vectors classified at once
 
 ColumnsOption = Annotated[
@@ -226,12 +228,15 @@ def zero_shot(
 
     if head is not None:
         head_files(head, new=not force)
+    names = [_COLON.split(text, 1)[0].strip() for text in labels]
+    if len({*names}) < 2:
+        raise ValueError(f"--labels {labels[0]!r} is only one label; repeat --labels for each label")
     source = TextSource(file, column, id)
     known = None if examples is None else read_examples(examples, _names(columns))
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     made = LinearClassifier.from_descriptions(
         encoder.encode(labels, on_long="split"),
-        [text.partition(":")[0].strip() for text in labels],
+        names,
         fingerprint=encoder.fingerprint,
         examples=None if known is None else known.encode(encoder),
         example_labels=() if known is None else known.labels,
