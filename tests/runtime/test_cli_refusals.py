@@ -75,7 +75,8 @@ REFUSED = {
     },
     "search": {
         "bundle Anna --column text": "--column and --id are for a table of --queries",
-        "none Anna": "none: not an index; create one with xsent index",
+        "none Anna": "none: not an index; create one with xsent index, or search a folder of notes with xsent notes",
+        "a.txt Anna": "a.txt: not an index, but a file; create one with xsent index",
         "none ''": "the query is empty; ask for something",
         "none '  '": "the query is empty; ask for something",
     },

@@ -268,9 +268,13 @@ def _parquet_rows(source: Path, columns: Sequence[str] | None) -> Iterator[list[
 
 
 def _place(source: str | Path, names: list[str], column: str) -> int:
-    """The place of a column, in either normal form. Raises DataError if it is missing or there twice."""
-    forms = {column, unicodedata.normalize("NFC", column), unicodedata.normalize("NFD", column)}
-    places = [place for place, name in enumerate(names) if name in forms]
+    """The place of a column. Raises DataError if it is missing or there twice.
+
+    White space counts as one space, and Unicode's normal form does not count, because nobody sees them in a message.
+    """
+    tidy = " ".join(column.split())
+    forms = {tidy, unicodedata.normalize("NFC", tidy), unicodedata.normalize("NFD", tidy)}
+    places = [place for place, name in enumerate(names) if " ".join(name.split()) in forms]
     if len(places) != 1:
         found = "no column" if not places else f"{len(places)} columns"
         raise DataError(f"{source_name(source)}: {found} {column!r}; its columns: {', '.join(names)}")

@@ -71,7 +71,7 @@ def _old_lines(source: str | Path, first: int, lines: Iterable[bytes], codec: st
 
 
 def _not_text(source: str | Path) -> DataError:
-    what = "an office file, a PDF or other binary data, not text"
+    what = "an office file, an archive, a PDF or other binary data, not text"
     return DataError(f"{source_name(source)}: {what}; save it as CSV or as plain text")
 
 
