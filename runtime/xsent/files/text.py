@@ -71,8 +71,10 @@ def _old_lines(source: str | Path, first: int, lines: Iterable[bytes], codec: st
 
 
 def _not_text(source: str | Path) -> DataError:
-    what = "an office file, an archive, a PDF or other binary data, not text"
-    return DataError(f"{source_name(source)}: {what}; save it as CSV or as plain text")
+    name = source_name(source)
+    return DataError(
+        f"{name}: an office file, an archive, a PDF or other binary data, not text; save it as CSV or text"
+    )
 
 
 def _undecodable(source: str | Path, number: int, line: bytes) -> DataError:
