@@ -117,8 +117,8 @@ def joined_keys(text: str) -> str:
 def has_words(text: str) -> bool:
     """Whether a text has words: a letter or a digit outside of HTML tags, and not just a sign for nothing like "N/A".
 
-    A text without words, such as "...", "<p>&nbsp;</p>" or a row of emoji, is never found, is always `unknown`, and
-    joins no cluster.
+    A text without words, such as "...", "<p>&nbsp;</p>" or a row of emoji, is never found, is always `unknown`,
+    joins no cluster, and has no translation and no duplicate.
     """
     plain = without_markup(text)
     return _RUN.search(folded(plain)) is not None and not _NOTHING.fullmatch(remove_format(plain).strip())

@@ -206,6 +206,8 @@ def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, 
         run("notes", folder / "letter", "cat"),
         "letter: contains no notes with text; expected files that end in .txt, .text, .md",
     )
+    refused = run("notes", folder / "letter", "cat", "--no-update")  # such as while another process makes the index
+    assert_refused(refused, f"{INDEX}: empty so far; run again without --no-update")
     for options in ([], ["--force"], ["cat"]):
         refused = run("notes", folder, "--index", folder / "cat.txt", *options)
         assert_refused(refused, "cat.txt: not an index, so it is not replaced; choose another name\n")

@@ -84,12 +84,23 @@ def test_a_head_of_english_labels_french_or_unknown(run: Runner, folder: Path, h
     assert [line.split("\t")[2] for line in run(*predict, write_lines(file, texts))[1].splitlines()] == texts
 
 
+def test_a_head_never_replaces_other_json(run: Runner, tmp_path: Path) -> None:
+    rows = [json.dumps({"label": label, "text": text}) for label, texts in TEXTS.items() for text in texts]
+    train = write_lines(tmp_path / "tickets.json", rows)
+    fit = ("classify", "fit", train, tmp_path / "tickets.npz", "--columns", "label,text")
+    message = "tickets.json: exists, but is not part of a head; name the head otherwise than tickets.npz"
+    for options in ([], ["--force"]):
+        assert_refused(run(*fit, *options), message)
+    assert train.read_text().splitlines() == rows
+
+
 def test_pairs(run: Runner, tmp_path: Path) -> None:
     train, head, file = (tmp_path / name for name in ("pairs.tsv", "same.npz", "new.tsv"))
     sentences = [text for texts in TEXTS.values() for text in texts]
     lines = [f"same\t{text}\t{text}\nother\t{text}\t{sentences[place - 1]}" for place, text in enumerate(sentences)]
     write_lines(train, ["kind\tone\ttwo", *lines])
-    assert run("classify", "fit", train, head, "--columns", "kind,one,two")[0] == 0
+    code, out, _ = run("classify", "fit", train, head, "--columns", "kind,one,two")
+    assert code == 0 and f": 2 labels from {len(lines) * 2} pairs; in cross-validation " in out
     write_lines(file, ["The red house.\tThe red house.", "The red house.\tI play football."])
     first, second = (line.split("\t") for line in run("classify", "predict", head, file)[1].splitlines())
     assert (first[0], second[0], second[2:]) == ("same", "other", ["The red house.", "I play football."])
@@ -159,4 +170,6 @@ def test_labels_by_description(run: Runner, folder: Path) -> None:
     assert run(*command, "--unknown", "1", "--head", head, "--force")[0] == 0
     strict = run("classify", "predict", head, table, "--column", "text")[1]
     assert {line.split("\t")[0] for line in strict.splitlines()} == {"unknown"}
-    assert_refused(run(*command[:-2]), "at least two different labels")
+    wide = [text.replace(": ", "：") for text in described]  # the colon of Japanese
+    assert [line.split("\t")[1] for line in run(*command[:-3], *wide)[1].splitlines()] == [*FRENCH]
+    assert_refused(run(*command[:-2]), "is only one label; repeat --labels for each label")

@@ -40,6 +40,14 @@ def trg(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "fr.txt", FRENCH)
 
 
+def test_lines_without_words_have_no_translation_and_no_duplicate(run: Runner, src: Path, trg: Path) -> None:
+    for file in (src, trg):
+        file.write_text(f"N/A\n...\n{file.read_text()}?!\nN/A\n\n")
+    assert set(pairs_of(run("mine", src, trg)[1])) == PAIRS
+    refused = run("duplicates", src)
+    assert_refused(refused, f"no duplicates in {src}: no pair reaches the threshold 1.25")
+
+
 def test_score_and_standard_input(run: Runner, trg: Path, tmp_path: Path) -> None:
     assert set(pairs_of(run("mine", "-", trg, stdin="\n".join(ENGLISH))[1])) == PAIRS
     short = "\n".join(FRENCH[:4])

@@ -290,6 +290,9 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
     before = contents(path)
     with pytest.warns(UserWarning, match="already complete; there is nothing to resume"):
         assert build_index(path, LINES, encoder, resume=True) == extend_index(path, LINES, encoder, resume=True)
+    for other in ([*LINES, "One more."], LINES[1:]):
+        for job in (build_index, extend_index):
+            raises(DataError, "complete, but without these lines; add them", job, path, other, encoder, resume=True)
     assert contents(path) == before
 
 

@@ -67,7 +67,7 @@ def test_groups() -> None:
 def test_paraphrases_across_languages_and_of_the_made_set() -> None:
     train = ["The train to Berlin leaves at nine o'clock.", "Le train pour Berlin part à neuf heures."]
     bread = ["Where can I buy fresh bread?", "Dove posso comprare del pane fresco?"]
-    others = ["", "Our new neighbours have three dogs.", ""]
+    others = ["N/A", "Our new neighbours have three dogs.", "N/A"]
     found = paraphrase_mining(SentenceEncoder(), [*train, *others, "Der Zug nach Berlin fährt um neun Uhr ab.", *bread])
     assert group_pairs((i, j) for _, i, j in found) == [[0, 1, 5], [6, 7]]
     assert [score for score, _, _ in found] == sorted((score for score, _, _ in found), reverse=True)

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sys
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,6 +86,24 @@ def test_tabs_without_quoting_and_other_delimiters(tmp_path: Path) -> None:
     assert list(read_rows(file, ["text, long"])) == [["one, two, three"], ["four, five"]]
 
 
+def test_a_column_is_found_as_it_looks(tmp_path: Path) -> None:
+    composed, decomposed = "Rückmeldung", unicodedata.normalize("NFD", "Rückmeldung")
+    for given, asked in ((composed, decomposed), (decomposed, composed)):
+        (tmp_path / "a.csv").write_text(f"Nr;{given}\n1;gut\n")
+        (tmp_path / "a.jsonl").write_text(f'{{"Nr": 1, "{given}": "gut"}}\n')
+        for name in ("a.csv", "a.jsonl"):
+            assert list(read_rows(tmp_path / name, [asked])) == [["gut"]]
+    (tmp_path / "a.csv").write_text(f"{composed};{decomposed}\n1;gut\n")
+    raises(DataError, "a.csv: 2 columns", list, read_rows(tmp_path / "a.csv", [composed]))
+    (tmp_path / "a.csv").write_text('Nr,"What did you like?\n(several\u00a0answers) "\n1,all\n')  # as forms write it
+    assert list(read_rows(tmp_path / "a.csv", ["What did you like? (several answers)"])) == [["all"]]
+
+
+def test_lines_may_end_in_carriage_returns_as_excel_writes_for_macintosh(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'id;text\r1;"Hello,\rI am cold."\r2;Bye.\r')
+    assert list(read_rows(tmp_path / "a.csv", ["id", "text"])) == [["1", "Hello,\rI am cold."], ["2", "Bye."]]
+
+
 def test_what_is_no_table_is_named(tmp_path: Path) -> None:
     for name, content, message in [
         ("a.csv", "id,text\n1,a,b\n", r"a\.csv:2: 3 fields, expected 2 as in line 1"),
@@ -97,7 +116,9 @@ def test_what_is_no_table_is_named(tmp_path: Path) -> None:
         ("a.csv", "sep=;\nid;text\n1;a;b\n", r"a\.csv:3: 3 fields, expected 2 as in line 2"),
         ("a.csv", "sep=;\n", r"a\.csv: empty; expected a table"),
         ("a.csv", "id;text\n".encode("utf-16")[:-1], r"a\.csv: damaged UTF-16 or UTF-32"),
-        ("a.csv", b"PK\x03\x04\x14\x00", r"a\.csv: an office file or an archive, not text; save it as CSV"),
+        ("a.csv", b"%PDF-1.7\n%\xe2\xe3\n", r"a\.csv: an office file, an archive, a PDF"),
+        ("a.csv", b"\xff\xd8\xff\xe0\x00\x10JFIF", r"a\.csv: an office file, an archive, a PDF"),
+        ("a.csv", b"PK\x03\x04\x14\x00", r"a\.csv: an office file, an archive, a PDF"),
         ("a.json", '[{"text": "a"}]', r"a\.json: a JSON list, which is not read; turn it into JSON Lines"),
         ("a.csv", '\n[\n  {"text": "a"}\n]', r"a\.csv: a JSON list"),
         ("a.jsonl", '{"text": "a"}\n[]\n', r"a\.jsonl:2: list, expected an object"),

@@ -132,8 +132,11 @@ def test_interrupted_it_resumes_to_the_bit(mini_bundle: Path, pairs: Path, tmp_p
     ("places", "message"),
     [
         ((2, 3), "the first column differs from line to line, so it is text instead of a source"),
-        ((0, 2, 3), "no usable text; 400 lines with 3 columns, without a language where it should be; expected source"),
-        ((2,), "no usable text; 400 lines with 1 fields instead of 2, 3, 4 or 6"),
+        (
+            (0, 2, 3),
+            "no usable text; 400 lines with 3 columns, without a language where it should be; expected",
+        ),
+        ((2,), "400 lines with 1 fields instead of 2, 3, 4 or 6; expected columns with tabs between: source, language"),
         ((0, 1, 2, 3, 0), "no usable text; 400 lines with 5 fields"),
     ],
 )
@@ -157,6 +160,8 @@ def test_a_folder_of_something_else_stays(mini_bundle: Path, pairs: Path, tmp_pa
     assert_refused(
         command("tune", mini_bundle, mine, tmp_path), "is not empty and not a run of tune; name a new folder"
     )
+    without = command("tune", mini_bundle, mine, tmp_path / "run", "--tatoeba", tmp_path / "none")
+    assert_refused(without, "none: no such folder; expected an en-XX.tsv such as en-fr.tsv")
     assert [path.name for path in tmp_path.iterdir()] == ["text.tsv"]
 
 

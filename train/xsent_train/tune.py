@@ -16,7 +16,7 @@ from typing import NamedTuple
 from xsent.backends.threads import available_cpus
 from xsent.errors import DataError
 from xsent.evaluation.judgements import spearman
-from xsent.evaluation.translation import finds_gold
+from xsent.evaluation.translation import finds_gold, languages_of
 from xsent.similarity import Floats
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint, trained_depths, trained_dims
 from xsent_train.comparison import Comparison, Points, tatoeba_points
@@ -103,6 +103,8 @@ def tune(
     if small := memory is not None and size_in_bytes(memory) < SMALL_MEMORY:
         return_large_tensors()
     start = open_checkpoint(model)
+    if tests is not None:
+        languages_of(CheckpointEncoder(start), tests)  # fails before the work if there are none
     own = recognise_text(text, start.languages)
     kept = recognise_text(keep, start.languages) if keep else OwnText(PAIRS, Counter(), [])
     if kept.kind != PAIRS:

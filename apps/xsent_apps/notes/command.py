@@ -84,15 +84,22 @@ def notes(
         _update(found, encoder, force, is_asked=query is not None)
     if query is not None:
         hits = found.search(encoder, query, k, words=words, least=least)
-        if not hits and least is not None:
-            raise DataError(f"no passage has a score of {least} or more; use a lower --least")
         if not hits:
-            raise DataError(f"{folder}: contains no notes with text; expected files that end in {', '.join(READERS)}")
+            raise DataError(_why_nothing(found, folder, least, update))
         if message := no_match_message(hits):
             typer.echo(message, err=True)
         _print(hits, encoder, query, as_json)
     if watch:
         _watch(found, folder, encoder)
+
+
+def _why_nothing(notes: Notes, folder: Path, least: float | None, update: bool) -> str:
+    """Why a search found nothing."""
+    if least is not None:
+        return f"no passage has a score of {least} or more; use a lower --least"
+    if not update:
+        return f"{notes.index}: empty so far; run again without --no-update"
+    return f"{folder}: contains no notes with text; expected files that end in {', '.join(READERS)}"
 
 
 def _watch(notes: Notes, folder: Path, encoder: SentenceEncoder) -> None:

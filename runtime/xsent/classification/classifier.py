@@ -6,6 +6,7 @@ Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
 import hashlib
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -276,9 +277,9 @@ class LinearClassifier:
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write `NAME.npz` with the numbers and `NAME.json` with the rest.
 
-        Raises FileExistsError if one of them exists; `force` replaces it.
+        Raises FileExistsError if one of them exists; `force` replaces it, but no other `.json` without its `.npz`.
         """
-        file, beside = head_files(path, new=not force)
+        file, beside = check_head_files(path, force=force)
         buffer = io.BytesIO()
         np.savez(buffer, weight=self.weight, bias=self.bias, centres=self.centres)
         numbers = buffer.getvalue()
@@ -323,16 +324,29 @@ class LinearClassifier:
         return np.exp(log_softmax(self._scores(features).astype(np.float64))).astype(np.float32)
 
 
-def head_files(path: str | Path, *, new: bool = False) -> tuple[Path, Path]:
-    """The two files of a head, numbers and note. Raises FileExistsError if `new` and one of them exists."""
+def head_files(path: str | Path) -> tuple[Path, Path]:
+    """The two files of a head, numbers and note."""
     file = Path(path)
     if file.suffix != ".npz":
         raise ValueError(f"{file}: a head's name ends in .npz")
-    files = file, file.with_suffix(".json")
-    for taken in files:
-        if new and taken.exists():
+    return file, file.with_suffix(".json")
+
+
+def check_head_files(path: str | Path, *, force: bool) -> tuple[Path, Path]:
+    """The two files of a head that may be written, see `LinearClassifier.save`."""
+    file, beside = head_files(path)
+    if beside.exists() and not file.exists() and not _is_note(beside):
+        raise file_exists_error(beside, f"exists, but is not part of a head; name the head otherwise than {file.name}")
+    for taken in (file, beside):
+        if taken.exists() and not force:
             raise file_exists_error(taken)
-    return files
+    return file, beside
+
+
+def _is_note(path: Path) -> bool:
+    with suppress(DataError):
+        return {"fingerprint", "sha256"} <= {*read_json(path, "")}
+    return False
 
 
 def _features(vectors: NDArray[Any]) -> NDArray[np.float32]:
@@ -369,7 +383,7 @@ def _classes(
         lonely = names[counts.argmin()]
         raise ValueError(
             f"only one example is labelled {lonely!r}; expected at least two per label; "
-            "add one, drop it, or check which column has the labels"
+            "add one, drop it, or check which column has the labels, and that the first row is not a header"
         )
     return tuple(names), classes, counts
 

@@ -1,5 +1,6 @@
 """`xsent classify`: fit, run and measure linear heads."""
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -29,6 +30,7 @@ app = App(
 )
 
 _UNEQUAL = 4  # times the examples of the rarest label, from which --balanced is mentioned
+_COLON = re.compile("[:：]")  # between a label and its description; the wide one is Japanese
 _BLOCK = 256  # vectors classified at once
 
 ColumnsOption = Annotated[
@@ -62,12 +64,12 @@ def fit(
     as_json: options.JsonOption = False,
 ) -> None:
     """Fit a head; cross-validation chooses its regularisation and calibrates its probabilities."""
-    from xsent.classification.classifier import LinearClassifier, head_files
+    from xsent.classification.classifier import LinearClassifier, check_head_files
     from xsent.classification.labels import label_key
     from xsent.encoder import SentenceEncoder
     from xsent.evaluation.topics import read_examples
 
-    head_files(head, new=not force)
+    check_head_files(head, force=force)
     examples = read_examples(train, _names(columns))
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     vectors = examples.encode(encoder, show_progress_bar=None)
@@ -81,9 +83,10 @@ def fit(
     fitted.save(head, force=force)
     choice = fitted.choice
     assert choice is not None
+    what = "pairs" if fitted.pairs else "examples"
     facts = {"labels": fitted.labels, "examples": fitted.examples, **asdict(choice)}
     text = (
-        f"{head}: {len(fitted.labels)} labels from {fitted.examples:,} examples; in cross-validation "
+        f"{head}: {len(fitted.labels)} labels from {fitted.examples:,} {what}; in cross-validation "
         f"{100 * choice.accuracy:.1f}% right, log loss {choice.log_loss:.3f} (L2 {choice.l2:g})"
     )
     print_result(facts, text, as_json=as_json)
@@ -220,18 +223,21 @@ def zero_shot(
 
     A text that is far from all descriptions is unknown: no label applies.
     """
-    from xsent.classification.classifier import LinearClassifier, head_files
+    from xsent.classification.classifier import LinearClassifier, check_head_files
     from xsent.encoder import SentenceEncoder
     from xsent.evaluation.topics import read_examples
 
     if head is not None:
-        head_files(head, new=not force)
+        check_head_files(head, force=force)
+    names = [_COLON.split(text, 1)[0].strip() for text in labels]
+    if len({*names}) < 2:
+        raise ValueError(f"--labels {labels[0]!r} is only one label; repeat --labels for each label")
     source = TextSource(file, column, id)
     known = None if examples is None else read_examples(examples, _names(columns))
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     made = LinearClassifier.from_descriptions(
         encoder.encode(labels, on_long="split"),
-        [text.partition(":")[0].strip() for text in labels],
+        names,
         fingerprint=encoder.fingerprint,
         examples=None if known is None else known.encode(encoder),
         example_labels=() if known is None else known.labels,

@@ -56,8 +56,8 @@ def mine(
 ) -> None:
     """Find translations in two texts: score, source and target, the best pair first.
 
-    Empty lines are skipped. To choose a threshold, see xsent score. If the columns of two tables differ, name both:
-    --column en,fr. With --id the ids of source and target come last.
+    Lines without words, such as "..." or "N/A", are skipped. To choose a threshold, see xsent score. If the columns of
+    two tables differ, name both: --column en,fr. With --id the ids of source and target come last.
     """
     from xsent.mining.bitext import mine_bitext
 
@@ -78,8 +78,8 @@ def mine(
         margin=margin,
         retrieval=retrieval,
         k=k,
-        src_rows=_lines_with_text(texts[0], unify=unify),
-        trg_rows=_lines_with_text(texts[1], unify=unify),
+        src_rows=_lines_with_words(texts[0], unify=unify),
+        trg_rows=_lines_with_words(texts[1], unify=unify),
         texts=(texts[0], texts[1]) if strict else None,
         show_progress_bar=None,
     )
@@ -174,7 +174,7 @@ def duplicates(
 
     Groups are connected pairs, the largest first. Pairs with a cosine below 0.6 times the threshold never count, and
     pairs above 0.75 times it always do; between them, the two lines must be nearer to each other than to others. Lines
-    that differ only in a name are duplicates too. Empty lines are skipped.
+    that differ only in a name are duplicates too. Lines without words, such as "..." or "N/A", are skipped.
     """
     from xsent.mining.paraphrases import group_pairs, mine_paraphrases, split_pairs
 
@@ -186,7 +186,7 @@ def duplicates(
     source = TextSource(text, column, id)
     texts = source.read()
     (read,) = vectors_of([texts], [vectors], model, layers, threads, on_long="split")
-    rows = _lines_with_text(texts, unify=False)
+    rows = _lines_with_words(texts, unify=False)
     found = mine_paraphrases(read, threshold=threshold, rows=rows, show_progress_bar=None)
     found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
     count = "1 pair differs" if len(differing) == 1 else f"{len(differing):,} pairs differ"
@@ -267,10 +267,13 @@ def _of_both(name: str | None) -> list[str | None]:
     return [*names] if len(names) == 2 else [name, name]
 
 
-def _lines_with_text(texts: Sequence[str], *, unify: bool) -> list[int]:
-    """Numbers of the lines that are not empty; `unify` skips lines that equal an earlier one."""
+def _lines_with_words(texts: Sequence[str], *, unify: bool) -> list[int]:
+    """Numbers of the lines that have words; `unify` skips lines that equal an earlier one."""
+    from xsent.words import has_words
+
     first: dict[str, int] = {}
-    return [row for row, text in enumerate(texts) if text.strip() and (first.setdefault(text, row) == row or not unify)]
+    kept = (row for row, text in enumerate(texts) if first.setdefault(text, row) == row or not unify)
+    return [row for row in kept if has_words(texts[row])]
 
 
 def _distinct(texts: Sequence[str]) -> "tuple[list[str], Ints]":

@@ -31,17 +31,20 @@ _LARGEST_JSON = 1 << 24  # most bytes; in memory, objects may take twenty times 
 
 @contextmanager
 def explain_write_errors(
-    path: Path, kept: Callable[[], str] = lambda: "", resume: str = "make room, then continue with --resume"
+    path: Path,
+    kept: Callable[[], str] = lambda: "",
+    resume: str = "make room, then continue with --resume",
+    nothing: str = "",
 ) -> Iterator[None]:
     """Name `path` in OSErrors, because those from writes name no file, or the temporary one.
 
-    `kept()` describes what part of the work is kept, if any; Ctrl-C gets that as a note. On a full disk, the message
-    adds what to do: `resume` if something is kept, otherwise to run it again.
+    `kept()` describes what part of the work is kept, if any; Ctrl-C gets that as a note, or else `nothing`. On a full
+    disk, the message adds what to do: `resume` if something is kept, otherwise to run it again.
     """
     try:
         yield
     except KeyboardInterrupt as error:
-        if note := kept():
+        if note := kept() or nothing:
             error.add_note(note)
         raise
     except OSError as error:

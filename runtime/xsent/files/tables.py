@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -246,8 +247,9 @@ def _json_rows(source: str | Path, lines: Iterable[str], columns: Sequence[str] 
         if columns is None:
             yield list(content)
             return
-        for column in columns if number == 1 else ():
-            _place(source, list(content), column)
+        if number == 1:
+            names = [*content]
+            columns = [names[_place(source, names, column)] for column in columns]
         yield [_field(where, column, content.get(column)) for column in columns]
 
 
@@ -257,8 +259,7 @@ def _parquet_rows(source: Path, columns: Sequence[str] | None) -> Iterator[list[
         if columns is None:
             yield names
             return
-        for column in columns:
-            _place(source, names, column)
+        columns = [names[_place(source, names, column)] for column in columns]
         batches = file.iter_batches(_BATCH, columns=list(dict.fromkeys(columns)))
         rows = (zip(*(batch.column(column).to_pylist() for column in columns), strict=True) for batch in batches)
         for number, row in enumerate(chain.from_iterable(rows), 1):
@@ -267,11 +268,17 @@ def _parquet_rows(source: Path, columns: Sequence[str] | None) -> Iterator[list[
 
 
 def _place(source: str | Path, names: list[str], column: str) -> int:
-    """The place of a column. Raises DataError if it is missing or there twice."""
-    if (count := names.count(column)) != 1:
-        found = "no column" if not count else f"{count} columns"
+    """The place of a column. Raises DataError if it is missing or there twice.
+
+    White space counts as one space, and Unicode's normal form does not count, because nobody sees them in a message.
+    """
+    tidy = " ".join(column.split())
+    forms = {tidy, unicodedata.normalize("NFC", tidy), unicodedata.normalize("NFD", tidy)}
+    places = [place for place, name in enumerate(names) if " ".join(name.split()) in forms]
+    if len(places) != 1:
+        found = "no column" if not places else f"{len(places)} columns"
         raise DataError(f"{source_name(source)}: {found} {column!r}; its columns: {', '.join(names)}")
-    return names.index(column)
+    return places[0]
 
 
 def _field(where: str, column: str, value: object) -> str:

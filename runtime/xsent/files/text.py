@@ -21,7 +21,7 @@ from xsent.files.encodings import not_utf8, old_encoding, wide_encoding
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # the first bytes of compressed files
-_OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # those of .xlsx, .docx and other archives, and of .xls
+_BINARY = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF-")  # those of .xlsx, .docx and archives, of .xls, and of PDFs
 _MARK = 4  # bytes that show whether a text is UTF-16 or UTF-32
 _SAMPLE = 1 << 16  # bytes that decide what a text is in that is not UTF-8
 LONGEST = 1 << 26  # most bytes of a line: a small compressed file may contain a line that fills the memory
@@ -35,7 +35,8 @@ def read_lines(source: str | Path) -> Iterator[str]:
 
     The source is a file, plain or compressed by gzip or xz; `-` is standard input. It is in UTF-8, in UTF-16 or UTF-32,
     or, with a warning, in cp1252 or an old Russian or Japanese encoding. Only a line feed ends a line (a carriage
-    return before it is dropped), so that rare separators inside a sentence do not shift the lines after it.
+    return before it is dropped), so that rare separators inside a sentence do not shift the lines after it. In a file
+    without line feeds, carriage returns do.
     """
     return (line.removesuffix("\n").removesuffix("\r") for line in decoded_lines(source))
 
@@ -50,6 +51,8 @@ def decoded_lines(source: str | Path) -> Iterator[str]:
         except UnicodeDecodeError as error:
             sample = [line, *_up_to(_SAMPLE, lines)] if ascii_so_far else []
             codec = old_encoding(b"".join(sample))
+            if any(b"\0" in one for one in sample):
+                raise _not_text(source) from error
             if not codec:
                 raise _undecodable(source, number, line) from error
             warnings.warn(f"{source_name(source)}: read as {codec}, because it is not UTF-8", stacklevel=2)
@@ -65,6 +68,13 @@ def _old_lines(source: str | Path, first: int, lines: Iterable[bytes], codec: st
             yield line.decode(codec)
         except UnicodeDecodeError as error:
             raise _undecodable(source, number, line) from error
+
+
+def _not_text(source: str | Path) -> DataError:
+    name = source_name(source)
+    return DataError(
+        f"{name}: an office file, an archive, a PDF or other binary data, not text; save it as CSV or text"
+    )
 
 
 def _undecodable(source: str | Path, number: int, line: bytes) -> DataError:
@@ -98,19 +108,23 @@ def raw_lines(source: str | Path) -> Iterator[bytes]:
     try:
         with _opened(source) as file:
             for number, line in enumerate(_byte_lines(file), 1):
-                if number == 1 and line.startswith(_OFFICE):
-                    raise DataError(f"{name}: an office file or an archive, not text; save it as CSV or as plain text")
+                if number == 1 and line.startswith(_BINARY):
+                    raise _not_text(source)
                 if len(line) > LONGEST:
                     raise DataError(f"{name}:{number}: over {LONGEST:,} bytes; expected lines that end in a line feed")
-                if b"\r" in line[:-1] and not line.endswith(b"\n") and number == 1:
-                    raise DataError(f"{name}: lines end in bare carriage returns; convert them to line feeds")
-                yield line if number > 1 else line.removeprefix(_BOM)
+                line = line if number > 1 else line.removeprefix(_BOM)
+                if number == 1 and not line.endswith(b"\n"):  # of Excel's "CSV (Macintosh)", which has only these
+                    yield from line.splitlines(keepends=True)
+                else:
+                    yield line
     except UnicodeError as error:
         raise DataError(f"{name}: damaged UTF-16 or UTF-32 ({error}); save it as UTF-8") from error
     except _DAMAGED as error:
         raise DataError(
             f"{name}: damaged, or not compressed as its name suggests ({error}); compress it again"
         ) from error
+    except IsADirectoryError as error:
+        raise DataError(f"{name}: a folder; expected a text file, or search the folder with xsent notes") from error
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror}); expected a text file") from error
 

@@ -206,7 +206,8 @@ def vector_file(
         note = f"{path}: {rows} lines are encoded and kept; continue with --resume."
         return note if journal.exists() and journal.stat().st_size else ""
 
-    with explain_write_errors(path, kept), only_writer(journal, os.O_RDWR | os.O_CREAT):
+    nothing = "No line is kept yet; run the same command again."
+    with explain_write_errors(path, kept, nothing=nothing), only_writer(journal, os.O_RDWR | os.O_CREAT):
         try:
             with closing(VectorOutput(path, note, job, resume=resume, force=force)) as output:
                 yield output

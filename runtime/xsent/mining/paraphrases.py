@@ -33,6 +33,7 @@ from xsent.mining.negation import negations_differ
 from xsent.mining.opposites import opposed
 from xsent.mining.quantities import differ, quantities
 from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
+from xsent.words import has_words
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -69,7 +70,7 @@ def paraphrase_mining(
 
     Args:
         encoder: The encoder of the sentences.
-        sentences: Texts; equal ones are pairs, too, empty ones are not.
+        sentences: Texts; equal ones are pairs, too, those without words, such as "N/A", are not.
         threshold: Lowest score of a pair, see `mine_paraphrases`.
         strict: Skip pairs that differ in a number, a negation, an opposite or who did what, see `split_pairs`.
         show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
@@ -83,7 +84,8 @@ def paraphrase_mining(
         [(0, 2)]
     """
     vectors = encoder.encode(sentences, on_long="split", show_progress_bar=show_progress_bar)
-    pairs = mine_paraphrases(vectors, threshold=threshold, show_progress_bar=show_progress_bar)
+    rows = [row for row, text in enumerate(sentences) if has_words(text)]
+    pairs = mine_paraphrases(vectors, threshold=threshold, rows=rows, show_progress_bar=show_progress_bar)
     if strict:
         pairs, _ = split_pairs(pairs, sentences)
     return list(zip(pairs.scores.tolist(), pairs.src.tolist(), pairs.trg.tolist(), strict=True))

@@ -70,7 +70,7 @@ def build_index(
         source: Where the lines come from, such as a file; stored with each line.
         space: Another model's space, see `SentenceEncoder.encode`; searching needs the same.
         resume: Continue an interrupted job, if there is one; `texts` must begin with the lines that it read. A
-            complete index is not changed.
+            complete index is not changed, and must contain the lines.
         force: Replace an existing index once the new one is complete.
         show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
@@ -105,7 +105,7 @@ def build_index(
                 state = state_of(path)
                 stopped = _interruption_message(state)
                 if state.rows and resume and not stopped:
-                    return _nothing_to_resume(path, state)
+                    return _nothing_to_resume(path, state, texts)
                 if state.rows and not resume:
                     raise file_exists_error(path, stopped or "exists; --force replaces it, --add adds to it")
                 return job.run(path)
@@ -142,7 +142,7 @@ def extend_index(
         state = state_of(path)
         stopped = _interruption_message(state)
         if resume and not stopped:
-            return _nothing_to_resume(path, state)
+            return _nothing_to_resume(path, state, texts)
         _refuse_documents(path, state)
         if stopped and not (state.start and (resume or force)):
             raise file_exists_error(path, stopped)
@@ -241,13 +241,8 @@ def _explain_what_is_kept(path: Path) -> Iterator[None]:
                 return f"{lines}; run the same command with --resume to continue."
         return ""
 
-    try:
-        with explain_write_errors(path, kept):
-            yield
-    except KeyboardInterrupt as error:
-        if not kept():
-            error.add_note("No line is indexed yet; run the same command again.")
-        raise
+    with explain_write_errors(path, kept, nothing="No line is indexed yet; run the same command again."):
+        yield
 
 
 def _remove_if_empty(path: Path) -> None:
@@ -262,7 +257,15 @@ def _refuse_documents(path: Path, state: IndexState) -> None:
         raise DataError(f"{path}: an index of documents, from xsent notes; choose another name for lines")
 
 
-def _nothing_to_resume(path: Path, state: IndexState) -> IndexState:
+def _nothing_to_resume(path: Path, state: IndexState, texts: Iterable[str]) -> IndexState:
+    """Warn that the lines are in the index already. Raises DataError if they are not."""
     _refuse_documents(path, state)
+    with closing(SearchIndex(path)) as index:
+        known = {block.stamp for block in index.stored_documents()}
+    if not all(block.stamp in known for block in _blocks(texts, "", 0)):
+        raise DataError(
+            f"{path}: complete, but without these lines; add them with --add, without --resume, or start over with "
+            "--force"
+        )
     warnings.warn(f"{path}: already complete; there is nothing to resume", stacklevel=3)
     return state

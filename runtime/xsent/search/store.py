@@ -172,10 +172,12 @@ class IndexDatabase:
     def __init__(self, folder: Path, *, write: bool = False) -> None:
         found = sorted(folder.glob(_DATABASE))
         if not found and not write:
-            what = "no such folder"
-            if folder.exists():
-                what = "not an index" if folder.is_dir() else "not an index, but a file"
-            raise DataError(f"{folder}: {what}; create one with xsent index")
+            what, remedy = "no such folder", "create one with xsent index"
+            if folder.is_dir():
+                what, remedy = "not an index", f"{remedy}, or search a folder of notes with xsent notes"
+            elif folder.exists():
+                what = "not an index, but a file"
+            raise DataError(f"{folder}: {what}; {remedy}")
         self.path = found[0] if found else folder / _DATABASE.replace("*", os.urandom(4).hex())
         refuse_links(folder if write else folder.resolve())  # SQLite would follow them
         if not found:

@@ -276,7 +276,7 @@ def recognise_text(path: Path, known: Sequence[str]) -> OwnText:
     if len(kinds) != 1 and kinds != {PAIRS, SENTENCES}:
         what = f"it mixes {' and '.join(sorted(kinds))}; use one file for each" if kinds else "no usable text"
         why = "".join(f"; {count:,} lines {reason}" for reason, count in skipped.most_common(3))
-        raise DataError(f"{path}: {what}{why}; expected {'; or '.join(LAYOUTS.values())}")
+        raise DataError(f"{path}: {what}{why}; expected columns with tabs between: {'; or '.join(LAYOUTS.values())}")
     for reason, count in skipped.most_common(REPORTED_LINES):
         logger.warning("%s: skipped %s lines %s", path, f"{count:,}", reason)
     if kinds == {SENTENCES} and len(sources) > max(found.total() // 2, FEWEST):
