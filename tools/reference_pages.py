@@ -253,7 +253,7 @@ at `/openapi.json`.
 """
 REFUSED = """
 An error has OpenAI's form: `{"error": {"message": …, "type": …, "param": …, "code": …}}`. `type` is
-`invalid_request_error`, or `server_error` from status 500 on. `param` is the wrong field.
+`invalid_request_error`, or `server_error` from status 500 on. `param` is the wrong field, or null.
 """
 LIMITS = """
 Other statuses:

@@ -242,7 +242,7 @@ class Service:
         return self._reply(data, [used for _, used in turns], index=name)
 
     async def models(self, _: Request) -> Response:
-        """The model under all its names, in OpenAI's format."""
+        """The model under its name and its aliases, in OpenAI's format."""
         encoder = self.encoder
         facts = {"fingerprint": encoder.fingerprint, "dimensions": self._widths, "max_length": encoder.max_length}
         facts |= {"languages": encoder.languages, "heads": [*self.heads], "indexes": [*self.indexes]}

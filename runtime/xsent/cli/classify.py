@@ -113,7 +113,9 @@ def predict(
     threads: options.ThreadsOption = None,
     unknown: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Answer unknown below this probability; 0 means never. Default: as fitted."),
+        typer.Option(
+            min=0, max=1, help="Answer unknown below this probability; 0: only texts without words. Default: as fitted."
+        ),
     ] = None,
     force: options.ForceOption = False,
     as_json: options.JsonLinesOption = False,
@@ -214,7 +216,8 @@ def zero_shot(
     layers: options.LayersOption = None,
     threads: options.ThreadsOption = None,
     unknown: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability; 0 means never.")
+        float | None,
+        typer.Option(min=0, max=1, help="Answer unknown below this probability; 0: only texts without words."),
     ] = None,
     force: options.ForceOption = False,
     as_json: options.JsonLinesOption = False,
