@@ -1,6 +1,6 @@
 """Greetings and sign-offs of mails, in the nine languages of the built-in model: greetings.json has the phrases.
 
-Japanese has its own kinds of phrases ("unspaced_..."), as no space or name comes after them.
+Japanese has its own kinds of phrases ("unspaced_..."), because no space follows them.
 """
 
 import re
@@ -37,10 +37,10 @@ _UNSPACED_GREETING = _PHRASES.of_all(
 _OPENING = re.compile(rf"\s*(?:{_GREETING}|{_IN_SENTENCE}|{_IN_LINE}|{_UNSPACED_GREETING})\s*", re.I)
 
 # "Sent from my phone", "Get Outlook for iOS"
-_SENT = "|".join(
-    _PHRASES.of_each(template) for template in ("<sent> <from>", "<get> outlook <for>", "<sent_otherwise>")
+_SENT = (
+    f"(?:{_PHRASES.of_each('<sent> <from>')}|{_PHRASES.of_all('<get> outlook <for>|<sent_otherwise>')})"
+    r"(?: \S{1,30}){1,8}"
 )
-_SENT = rf"(?:{_SENT})(?: \S{{1,30}}){{1,8}}"
 _SENT_LINE = re.compile(
     _PHRASES.of_all(
         rf"(?:(?=\S+ \S+ <my>\b|.*\b<devices>\b){_SENT}|<unspaced_sent>)(?:[ ,][^\n]{{0,40}}<brevity>)?[\s.。]*"
