@@ -29,6 +29,7 @@ APPS_FROM_RUNTIME = {
     "xsent.files.vectors",
     "xsent.greetings",
     "xsent.marks",
+    "xsent.phrases",
     "xsent.cli.terminal",
     "xsent.cli.options",
     "xsent.cli.program",

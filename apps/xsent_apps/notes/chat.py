@@ -1,8 +1,16 @@
-"""Tells where the messages of a chat begin: at a line with a time, as in exports of WhatsApp, Telegram or IRC."""
+"""Tells where the messages of a chat begin: at a line with a time, as in exports of WhatsApp, Telegram or IRC.
+
+chat.json has the phrases of each language.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
+from pathlib import Path
+
+from xsent.phrases import Phrases
+
+_PHRASES = Phrases(Path(__file__).with_name("chat.json"))
 
 _MONTH = r"[^\W\d_]{3,9}\.?"
 _DATE = (
@@ -13,7 +21,7 @@ _TIME = (
     r"(?:午[前後])?\d{1,2}[:.]\d{2}(?:[:.]\d{2}(?:[.,]\d{1,6})?)?"
     r"(?:\s?[AaPp]\.?\s?[Mm]\b\.?)?(?:Z|\s?[+-]\d{2}:?\d{2})?"
 )
-_AT = "(?:at|um|à|a las|alle|às|om|в|klo)"
+_AT = _PHRASES.of_all("<at>")
 _WHEN = rf"(?:{_DATE}(?:T|,?\s(?:{_AT}\s)?){_TIME}|{_TIME},?\s{_DATE})"
 _DAY = r"\d{1,2}[./-]\d{1,2}\.?,?\s"  # as Teams copies it
 _BRACKETED = rf"(?:\[(?:[^\W\d_]{{2,10}},?\s)?(?:{_WHEN}|(?:{_DAY})?{_TIME})\]|\((?:{_WHEN}|{_TIME})\))"
@@ -28,23 +36,18 @@ _BEGINS = re.compile(
     ")"
 )
 
-_NOTICE = re.compile(  # how a chat of WhatsApp begins, because it is encrypted end to end, and one of LINE
-    "end-to-end|ende-zu-ende|bout en bout|extremo a extremo|ponta a ponta|crittografia|"
-    "сквозн|エンドツーエンド|^.?\\[LINE\\]",
-    re.IGNORECASE,
-)
+# How a chat of WhatsApp begins, because it is encrypted end to end, and one of LINE.
+_NOTICE = re.compile(_PHRASES.of_all(r"<encrypted>|^.?\[LINE\]"), re.IGNORECASE)
 _MOST_BEFORE_NOTICE = 3  # lines
 # A message of WhatsApp itself has no sender, or a mark before its text; others stand for a file or a deleted message.
 # A chat of LINE begins with two lines that name and date it; its messages have tabs.
 _ADDED = re.compile(
-    r"\ufeff?\[LINE\] |保存日時|\d\d?:\d\d\t(?:[^\t]*\t)?(?:\[[^\[\]]{2,10}\]|☎ [^\t]*|"
-    r"[^\t]{0,40}送信を取り消しました)$|"
-    rf"[\s\u200e]*(?:\[{_WHEN}\]|{_WHEN} [-–]) (?:(?![^:]{{1,60}}: )|"
-    r"[^:]{1,60}: (?:\u200e|<[^<>]*>$|[^:]*\.\w{3,4} \([^()]*\)$|[^.!?]{0,20}(?:message was deleted|"
-    r"deleted this message|nachricht (?:wurde )?gelöscht|message a été supprimé|supprimé ce message|"
-    r"elimin(?:ó|aste) este mensaje|messaggio è stato eliminato|eliminato questo messaggio|mensagem (?:foi )?apagada|"
-    r"apag(?:ou|aste) esta mensagem|bericht (?:is )?verwijderd|сообщение удалено|"
-    r"удалили данное сообщение|メッセージ[はを]削除(?:されま|しま)した)\W*$))",
+    _PHRASES.of_all(
+        r"\ufeff?\[LINE\] |<saved>|"
+        r"\d\d?:\d\d\t(?:[^\t]*\t)?(?:\[[^\[\]]{2,10}\]|☎ [^\t]*|[^\t]{0,40}<unsent>)$|"
+        rf"[\s\u200e]*(?:\[{_WHEN}\]|{_WHEN} [-–]) (?:(?![^:]{{1,60}}: )|"
+        r"[^:]{1,60}: (?:\u200e|<[^<>]*>$|[^:]*\.\w{3,4} \([^()]*\)$|[^.!?]{0,20}<deleted>\W*$))"
+    ),
     re.IGNORECASE,
 )
 

@@ -1,125 +1,81 @@
-"""Leaves out of an email what its sender did not write: answered emails, their headers, signatures and footers."""
+"""Leaves out of an email what its sender did not write: answered emails, their headers, signatures and footers.
+
+replies.json has the phrases of each language.
+"""
 
 import re
 from itertools import chain, groupby, pairwise
+from pathlib import Path
+
+from xsent.phrases import Phrases
 
 Lines = list[tuple[int, str]]
 
-_PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of a reply's subject
-_FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
 _LONGEST_WROTE = 400  # characters
 _MOST_WROTE = 3  # lines
 _LONGEST_HEAD = 30  # lines
+_LONGEST_SIGNATURE = 10  # lines
+_LONGEST_FOOTER = 250  # characters
+_LONGEST_JOIN = 25  # lines
 
-# The header of the email below a reply, in the nine languages: its fields may be bold, or rows of a table.
-_SENDER = (
-    r"from|von|absender|van|afzender|de|expéditeur|remitente|remetente|da|mittente|от(?: кого)?|отправитель|"
-    r"差出人|送信者"
-)
-_SENT = (
-    r"sent|date|gesendet(?: am)?|datum|verzonden(?: op)?|envoyé(?: le)?|enviad[oa](?: el| em)?|fecha|inviato(?: il)?|"
-    r"data|отправлено|дата(?: отправки)?|送信日時|送信日|日時|日付"
-)
-_ABOUT = r"subject|betreff|onderwerp|objet|asunto|assunto|oggetto|тема|件名|題名"
-_TO = r"to|cc|bcc|reply-to|an|kopie|aan|à|para|a|кому|копия|宛先"
-_LABEL = re.compile(
-    rf"[\s*|]*(?:(?P<sender>{_SENDER})|(?P<sent>{_SENT})|(?P<about>{_ABOUT})|{_TO})[\s*|]{{0,5}}[:：]", re.IGNORECASE
-)
+_PHRASES = Phrases(Path(__file__).with_name("replies.json"))
+
+
+def _pattern(template: str, flags: int = 0) -> re.Pattern[str]:
+    return re.compile(_PHRASES.of_all(template), re.IGNORECASE | flags)
+
+
+_PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of a reply's subject
+_FORWARD = _pattern(r"\s*<forward_prefixes>\s?[:：]")
+
+# The header of the email below a reply: its fields may be bold, or rows of a table.
+_LABEL = _pattern(r"[\s*|]*(?:(?P<sender><from>)|(?P<sent><date>)|(?P<about><subject>)|<to>)[\s*|]{0,5}[:：]")
 _OTHER_FIELD = re.compile(r"[^\W\d][^:：]{1,20}[:：]\s")
 _LINE = re.compile(r"[\s*]*(?:-{4,}|_{8,})[\s*]*$")
-_ORIGINAL = re.compile(
-    r"[\s*]*-{2,}\s{0,3}(?:original (?:message|appointment)|origina(?:l-?|a)nachricht|ursprüngliche(?:r|s)? \w+|"
-    r"original-?nachricht|message (?:d['’]origine|original)|mensaje original|messaggio originale|mensagem original|"
-    r"oorspronkelijk bericht|исходное сообщение|(?:元|オリジナル)の?メッセージ)\s{0,3}-{2,}[\s*]*$",
-    re.IGNORECASE,
-)
-_PASSED_ON = re.compile(
-    r"[\s*-]*(?:begin forwarded message|forwarded (?:message|by)|weitergeleitete nachricht|anfang der weitergeleiteten|"
-    r"message transféré|début du message|mensaje reenviado|inicio del mensaje|messaggio inoltrato|"
-    r"inizio messaggio|mensagem (?:encaminhada|reencaminhada)|início da mensagem|doorgestuurd bericht|"
-    r"begin doorgestuurd|пересылаемое сообщение|пересланное сообщение|転送(?:された)?メッセージ)\b[^\n]{0,80}$",
-    re.IGNORECASE,
-)
-_ON = re.compile(
-    r"(?:on|am|le|el|il|em|no dia|op)\s[^\n]*\d|il giorno\b", re.IGNORECASE
-)  # the first line of "On Monday, 3 May, Anna wrote:"
+_ORIGINAL = _pattern(r"[\s*]*-{2,}\s{0,3}<original>\s{0,3}-{2,}[\s*]*$")
+_PASSED_ON = _pattern(r"[\s*-]*<forwarded>\b[^\n]{0,80}$")
+
+# "On Monday, 3 May, Anna wrote:", of which the first line has the date
+_ON = _pattern(r"<on>\s[^\n]*\d|<on_the_day>\b")
+_WROTE = _pattern(r"\b<wrote>\b|<unspaced_wrote>")
 _DATED = re.compile(r"\d\d?[:.h]\d\d|\d{4}")
 _ENDED = re.compile(r"[.!?…。]\s*$|^\s*$")  # a line after which another text begins
-_WROTE = re.compile(
-    r"\b(?:wrote|writes|schrieb|schreibt|a écrit|escribió|ha scritto|escreveu|schreef|"
-    r"написала?|пишет)\b|書きました|さんのメール",
-    re.IGNORECASE,
-)
-_SIGNED = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----\s*$|Hash: (?:SHA|MD|RIPEMD)[\w, -]*$")
+_QUOTED = re.compile("(?:[A-ZА-ЯЁ]{2})?>")  # The Bat! puts the initials of the author before the sign
+
 # A signature between two lines of signs, or below one, as in Japan; it has an address or a number.
 RULER = re.compile(r"\s*(?:[^\w\s]|_){10,}\s*$")
 _CONTACT = re.compile(r"@|https?://|www\.|〒|\d[\d ()/.–-]{6,}\d")
-_LONGEST_SIGNATURE = 10  # lines
-# What services write below an email: why somebody gets it, and how to get no more.
-_FOOTER = re.compile(
-    r"\W*(?:reply to this e?-?mail directly|view (?:this e?-?mail|it) (?:in your browser|on git\w+)|message id: <|"
-    r"view (?:this e?-?mail |it )?(?:in (?:your |a )?browser|online)\W*$|"
-    r"im browser (?:ansehen|anzeigen|öffnen|lesen)\W*$|"
-    r"(?:voir|lire|ver|vedi|visualizza|apri|bekijk|lees|открыть|посмотреть)\b[^\n.]{0,30}\b"
-    r"(?:dans (?:le|un|votre)|en (?:el|su|tu)|no|nel|in (?:je|uw|de)|в) (?:browser|navigateur|navegador|браузере)\W*$|"
-    r"you(?:['’]re| are)? receiv(?:ing|ed?) this (?:e?-?mail|message|newsletter|because)|"
-    r"(?:to )?(?:subscribe or )?unsubscribe(?:,| via| from (?:this|our))|"
-    r"(?:sie erhalten|du erhältst) dies\w+ (?:e-?mail|mail|nachricht|newsletter)|"
-    r"(?:vous recevez|tu reçois) (?:cet? e-?mail|ce courriel|ce message|cette newsletter)|"
-    r"(?:recibes?|has recibido|ha recibido) este (?:correo|mensaje|e-?mail)|"
-    r"(?:ricevi|riceve|hai ricevuto) quest[ao] (?:e-?mail|messaggio|newsletter)|"
-    r"(?:recebeu|recebes?|está a receber) est[ea] (?:e-?mail|mensagem)|"
-    r"(?:u|je) ontvangt deze? (?:e-?mail|mail|nieuwsbrief|bericht)|вы получили это (?:письмо|сообщение)|"
-    r"(?:unsubscribe|(?:hier |newsletter )?(?:abmelden|abbestellen)|se désabonner|se désinscrire|darse de baja|"
-    r"cancelar (?:la |tu |su )?suscripción|disiscriviti|annulla l['’]iscrizione|"
-    r"(?:cancelar|anular) a? ?(?:subscrição|inscrição|assinatura)|afmelden|uitschrijven|отписаться|配信停止|購読解除)"
-    r"(?:\W*$|\s*[|·<(])|"
-    r"(?:caution|warning|external|achtung|vorsicht|attention|atención|attenzione|atenção|let op|внимание)\b\W"
-    r"[^\n]{0,30}(?:mail|message|nachricht|correo|mensaje|messaggio|mensagem|bericht|письмо)\b[^\n]{0,40}"
-    r"\b(?:outside|extern|außerhalb|extérieur|fuera|estern|fora|buiten|внешн))",
-    re.IGNORECASE,
+_SIGNED = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----\s*$|Hash: (?:SHA|MD|RIPEMD)[\w, -]*$")
+_POSTSCRIPT = re.compile(_PHRASES.of_all(r"\W*<postscript>"))
+
+# What services and companies write below an email.
+_FOOTERS = (
+    # Why somebody gets it, and how to get no more.
+    _PHRASES.of_all(r"<footers>|<unsubscribe>(?:\W*$|\s*[|·<(])"),
+    # It may look better in a browser.
+    _PHRASES.of_all(r"<view_online>\W*$"),
+    _PHRASES.of_each(r"<view>\b[^\n.]{0,30}\b<in_browser>\W*$"),
+    *(
+        _PHRASES.of_each(rf"<trouble>\b[^\n]{{0,60}}\b{mail}\b[^\n]{{0,80}}\b<browser>\W*$")
+        for mail in ("<this> <mails>", "<the_mail>")
+    ),
+    # A program wrote it.
+    _PHRASES.of_each(r"(?:<please> )?<do_not_reply> <this> (?:\S{1,20} ){0,2}<mails>\b"),
+    _PHRASES.of_each(r"<this_is>\b(?=[^\n.]{0,40}<automatic>)[^\n.]{0,40}\b<mails>\b"),
+    # It comes from outside the company.
+    _PHRASES.of_all(r"<caution>\b\W[^\n]{0,30}<mails>\b[^\n]{0,40}\b<outside>"),
+    # Think of the environment before you print it.
+    _PHRASES.of_all(r"(?=[^\n]{0,200}<environment>)[^\n]{0,200}<before_printing>"),
 )
-# Open this email in a browser, if it looks odd; a program wrote it, so do not answer; think before you print it.
-_THIS = r"(?:this|dies\w{0,2}|cet?|cette|est[ea]|quest[oa]|deze|dit|это)"
-_MAIL = r"(?:e-?)?(?:mail|message|nachricht|courriel|correo|mensaje|messaggio|mensagem|bericht|письмо|сообщение)"
-_PROGRAM = re.compile(
-    r"\W*(?:"
-    r"(?:having|trouble|can(?:no|['’])t|if you|wenn|wird|werden|falls|si (?:vous|no)|vous n|no (?:puede|ve)|se non|"
-    r"non (?:riesci|visualizzi)|(?:se )?não|als (?:u|je)|ziet|wordt|kunt u|если|не (?:видите|отображается))\b"
-    rf"[^\n]{{0,60}}\b(?:{_THIS} {_MAIL}|письмо)\b[^\n]{{0,80}}\b(?:navigateur|navegador|браузере?|"
-    r"browser(?: (?:öffnen|anzeigen|ansehen|openen))?|klicken sie (?:bitte )?hier|cliquez ici|"
-    r"clique aqui|clicca qui|haga clic aquí|klik(?: dan)? hier|нажмите здесь)\W*$|"
-    r"(?:please |bitte |merci de |veuillez |por favor,? |si prega di |gelieve |пожалуйста,? )?"
-    r"(?:do not (?:reply|respond) to|antworten sie (?:bitte )?nicht auf|ne pas répondre à|no respond(?:a|as|er) a|"
-    r"non rispondere a|não respond(?:a|er) a|niet (?:te )?(?:antwoorden|reageren) op|не отвечайте на) "
-    rf"(?:{_THIS}|данное) (?:\S{{1,20}} ){{0,2}}{_MAIL}\b|"
-    r"(?:this is an|dies ist eine|ceci est un|este es un|quest[oa] è un|esta é uma|dit is een)\b"
-    rf"(?=[^\n.]{{0,40}}autom[aá]t)[^\n.]{{0,40}}\b{_MAIL}\b|это {_MAIL} [^\n]{{0,20}}автоматическ|"
-    r"(?:本|この)メール(?:は|に)[^\n。]{0,20}(?:自動(?:送信|配信)|送信専用|"
-    r"返信[^\n。]{0,20}(?:ません|ないで|遠慮))|"
-    r"(?=[^\n]{0,200}(?:environment|umwelt|environnement|ambiente|milieu|окружающ|環境))[^\n]{0,200}"
-    r"(?:before (?:you )?print|bevor (?:\S{1,20} ){0,4}(?:aus|ge)?druck|vor dem (?:aus)?druck|avant d['’]imprim|"
-    r"n['’]imprimez|antes de imprimir|prima di stampare|voordat (?:\S{1,20} ){0,4}(?:print|afdruk)|"
-    r"(?:прежде чем|перед тем,? как) \w{0,5}печат|印刷\w{0,3}前))",
-    re.IGNORECASE,
-)
-_LONGEST_FOOTER = 250  # characters
-_QUOTED = re.compile("(?:[A-ZА-ЯЁ]{2})?>")  # The Bat! puts the initials of the author before the sign
-_POSTSCRIPT = re.compile(r"\W*(?:[PS]\.? ?S\b|З\.? ?Ы\b|追伸)")
-# This mail is confidential and for nobody but the recipient: what companies write below every mail.
-_CONFIDENTIAL = re.compile(
-    r"(?:mail|message|nachricht|courriel|correo|mensaje|messaggio|mensagem|bericht|сообщени|письм|メール)[^.。]{0,150}"
-    r"(?:confiden[tcz]i|exclusi[vf]|esclusiv|ausschließlich|uitsluitend|исключительно|vertraulich|vertrouwelijk|riservat|конфиденциальн|機密|秘密).{0,400}?"
-    r"(?:intended|addressee|recipient|bestimmt|empfänger|adressat|destinat|geadresseerde|bestemd|адресат|предназнач|受信(?:者|され))|"
-    r"(?:de conformidad con|en cumplimiento de|conformément au|ai sensi de|in ottemperanza al|em cumprimento do|"
-    r"nos termos do)l?\b[^\n]{0,120}(?:2016/679|196/2003|\b(?:rgpd|lgpd|gdpr)\b)",
-    re.IGNORECASE | re.DOTALL,
+_FOOTER = re.compile(rf"\W*(?:{'|'.join(_FOOTERS)})", re.IGNORECASE)
+# This email is confidential and for nobody but the recipient.
+_CONFIDENTIAL = _pattern(
+    r"<mails>[^.。]{0,150}<confidential>.{0,400}?<recipient>|<under>\b[^\n]{0,120}<law>", re.DOTALL
 )
 # How to join a meeting: between the lines of signs below an invitation.
 _JOIN = re.compile(
     r"\bmicrosoft\s+teams\b|/meetup-join/|\baka\.ms/|\bteams\.(?:microsoft|live)\.com|\bdialin\.teams", re.I
 )
-_LONGEST_JOIN = 25  # lines
 
 
 def sent_lines(lines: Lines, subject: str) -> Lines:
@@ -278,7 +234,7 @@ def _most_small(line: str) -> int:
 
 def _is_footer(line: str) -> bool:
     """Whether a service or a company writes a line below its emails."""
-    return len(line) <= _LONGEST_FOOTER and bool(_FOOTER.match(line) or _PROGRAM.match(line))
+    return len(line) <= _LONGEST_FOOTER and bool(_FOOTER.match(line))
 
 
 def _has(pattern: re.Pattern[str], section: Lines, most: int) -> bool:

@@ -4,7 +4,8 @@ A translation may say "unsuccessful" for "did not succeed", "hardly" for "almost
 water". Such words imply a negation. A text that negates and one that does not are the same if the
 other has more words that imply it. Two versions of a sentence that differ in one "not" have equally many.
 
-The words are in words.json; an asterisk stands for any letters, "_" for a space.
+The words are in words.json; an asterisk stands for any letters, "_" for a space. The Japanese ones, which no spaces
+separate, are regular expressions.
 """
 
 import re
@@ -34,18 +35,7 @@ _NO_NEGATION = {language: _pattern(words) for language, words in TABLES["no_nega
 _IMPLIED = {language: _pattern(words) for language, words in TABLES["implied"].items()}
 
 _KANJI = re.compile("無(?=い|かっ|く)")
-_JAPANESE = re.compile("ない|なかっ|なく|(?<!台)無し|ません|ずに|禁止|禁煙|不可|未払|未納")
-# Negations only in form: must, may, only, surely, few, soon, "shall we".
-_NO_JAPANESE = re.compile(
-    "なけれ?ば(?:なら|なり|いけ)(?:ない|なかっ|ません)|なくては(?:なら|なり|いけ)(?:ない|ません)|ないと(?:いけ|なら|なり)(?:ない|ません)"
-    "|ねば(?:なら|なり)(?:ない|なかっ|ません)|ざるを[得え](?:ない|ません)|に(?:ほか|他)なら(?:ない|なかっ|ません)|に(?:過|す)ぎ(?:ない|なかっ|ません)"
-    "|(?:違い|ちがい|しか)(?:ない|なかっ|ありません)|かもしれ(?:ない|ません)|(?:ません|ない)か(?!ら)|(?:だけ|ばかり)で(?:は)?(?:なく|ない|ありません)"
-    "|(?:少な|珍し)く(?:ない|なく|ありません)|少なく|少ない|[間ま]もなく|[間ま]違いなく|絶え間なく|問題なく|限りなく|危ない|つまらない"
-    "|す[みい]ません|済みません|忘れないで|運転しなく"
-)
-_IMPLIED_JAPANESE = re.compile(
-    "不[可能足明]|未|困難|難し|にく[いく]|避け|防[ぐぎい]|失敗|欠[けい如席]|めったに|ほとんど|ないよう"
-)
+_JAPANESE = {kind: re.compile(written.replace(" ", "|")) for kind, written in TABLES["japanese"].items()}
 
 
 class _Negation(NamedTuple):
@@ -65,8 +55,8 @@ def negations_differ(first: str, second: str) -> bool:
 def _read(text: str) -> _Negation:
     likely = likely_languages(text)
     if {"ja", "zh"}.intersection(likely):
-        rest = _NO_JAPANESE.sub("", _KANJI.sub("な", text))
-        return _Negation(bool(_JAPANESE.search(rest)), len(_IMPLIED_JAPANESE.findall(rest)))
+        rest = _JAPANESE["no_negation"].sub("", _KANJI.sub("な", text))
+        return _Negation(bool(_JAPANESE["negative"].search(rest)), len(_JAPANESE["implied"].findall(rest)))
     text = _WHATEVER.sub("", _NUMBERED.sub("", text.lower().replace("’", "'")))
     likely = ["en"] if _CONTRACTED.search(text) else likely
     negates, implied = False, 0
