@@ -45,7 +45,7 @@ def run_export(
         ),
     ] = "bundle",
     int8: Annotated[
-        bool, typer.Option("--int8", help="8 bits for all weights. Default, unless the table has 4.")
+        bool, typer.Option("--int8", help="8 bits for the table and the layers. Default, unless the table has 4.")
     ] = False,
     int4_table: Annotated[
         bool, typer.Option("--int4-table", help="4 bits for the table, 8 bits for the layers.")
