@@ -34,7 +34,7 @@ def each_sentence(sentences: Any) -> Iterable[str]:  # noqa: ANN401  validates c
 def each_text(texts: Any) -> Iterable[str]:  # noqa: ANN401
     """The same for an argument that cannot be one text, whose letters would be taken for texts."""
     if isinstance(texts, str | bytes):
-        raise TypeError(f"expected a list of texts, got one {type(texts).__name__}; put it in a list")
+        raise TypeError(f"expected a list, got one {type(texts).__name__}; put it in a list")
     return each_sentence(texts)
 
 

@@ -24,7 +24,7 @@ from xsent.classification.logistic import (
     fit_temperature,
     log_softmax,
 )
-from xsent.errors import DataError, FingerprintError
+from xsent.errors import DataError, FingerprintError, real_number
 from xsent.files.atomic import (
     as_data_error,
     atomic_file,
@@ -78,6 +78,10 @@ class LinearClassifier:
     #: [K, D], the direction of the texts of every label, see `Limit`; [0, D] for pairs
     centres: NDArray[np.float32]
     least: float  #: below this product with the nearest centre, no label applies to a text
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.fingerprint, str):
+            raise TypeError(f"fingerprint = {self.fingerprint!r:.80} must be a str, such as encoder.fingerprint")
 
     def __repr__(self) -> str:
         kind = "pairs" if self.pairs else "texts"
@@ -402,9 +406,7 @@ def _strings(labels: Iterable[str]) -> list[str]:
 
 
 def _probability(value: float) -> float:
-    if not 0 <= value <= 1:
-        raise ValueError(f"unknown = {value} must be a probability, between 0 and 1")
-    return float(value)
+    return real_number("unknown", value, 0, 1)
 
 
 def _parse(note: dict[str, Any], file: Path) -> LinearClassifier:

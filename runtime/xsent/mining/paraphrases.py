@@ -184,7 +184,10 @@ def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int
         rivals[other].add(one)
     group_of: dict[int, list[int]] = {}
     for pair in pairs:
-        left, right = map(operator.index, pair)  # numbers of NumPy, too, become ints
+        try:
+            left, right = map(operator.index, pair)  # numbers of NumPy, too, become ints
+        except (TypeError, ValueError):
+            raise TypeError(f"got {pair!r:.80}; expected pairs of rows, such as (i, j) for score, i, j") from None
         small, large = sorted((group_of.setdefault(member, [member]) for member in (left, right)), key=len)
         if small is not large and all(rivals[member].isdisjoint(large) for member in small if member in rivals):
             large += small

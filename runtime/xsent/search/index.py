@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.clean import clean_text
-from xsent.errors import DataError, whole_number
+from xsent.errors import DataError, real_number, whole_number
 from xsent.precision import Vectors
 from xsent.search.shared_words import shared_words
 from xsent.search.store import IndexDatabase, Passage, StoredDocument
@@ -163,7 +163,7 @@ class SearchIndex:
         queries = [clean_text(query) for query in queries] if self.state.clean else queries
         vectors = encoder.encode(queries, on_long="split", space=space)
         known = encoder.words if words else None
-        least = -np.inf if least is None else least
+        least = -np.inf if least is None else real_number("least", least)
         try:
             return self.find(queries, vectors, k, words=known, least=least)
         except DataError:
