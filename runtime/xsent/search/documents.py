@@ -63,7 +63,7 @@ def update_index(
             pass
 
     def kept() -> str:
-        with closing(SearchIndex(path)) as index:
+        with SearchIndex(path) as index:
             files = sum(map(bool, index.documents().values()))
         return f"Indexed files are kept: {files:,}; run the same command again to continue."
 
@@ -84,7 +84,7 @@ def update_index(
 
 def _compact(path: Path) -> IndexState | None:
     """Compact the index if enough rows were removed."""
-    with closing(SearchIndex(path)) as index:
+    with SearchIndex(path) as index:
         if index.state.rows - len(index) < max(_WORTH_COMPACTING, len(index)):
             return None
         kept = np.flatnonzero(index.live)

@@ -121,7 +121,7 @@ class SearchIndex:
         self.close()
 
     def close(self) -> None:
-        """Close the database now; a Ctrl-C during garbage collection would be lost."""
+        """Close the database now, as `with` does; a Ctrl-C during garbage collection would be lost."""
         self._database.close()
 
     def __repr__(self) -> str:

@@ -148,7 +148,7 @@ def extend_index(
         _refuse_documents(path, state)
         if stopped and not (state.start and (resume or force)):
             raise file_exists_error(path, stopped)
-        with closing(SearchIndex(path)) as index:
+        with SearchIndex(path) as index:
             index.state.check_fingerprint(encoder.fingerprint_of(space), path, clean=encoder.clean)
             index.check_passages()
         if stopped and force:
@@ -264,7 +264,7 @@ def _refuse_documents(path: Path, state: IndexState) -> None:
 def _nothing_to_resume(path: Path, state: IndexState, texts: Iterable[str]) -> IndexState:
     """Warn that the lines are in the index already. Raises DataError if they are not."""
     _refuse_documents(path, state)
-    with closing(SearchIndex(path)) as index:
+    with SearchIndex(path) as index:
         known = {block.stamp for block in index.stored_documents()}
     if not all(block.stamp in known for block in _blocks(texts, "", 0)):
         raise DataError(
