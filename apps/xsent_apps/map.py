@@ -4,7 +4,6 @@ import html
 import json
 import os
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from xsent import (
 )
 from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption
 from xsent.cli.program import App
-from xsent.errors import find_extra, require_extra
+from xsent.errors import find_extra, require_extra, warn
 from xsent.files.atomic import atomic_file, file_exists_error
 from xsent.files.tables import TextSource, read_rows
 
@@ -206,7 +205,7 @@ def _places(points: NDArray[np.float32]) -> NDArray[np.float32]:
         with require_extra("map"):
             from openTSNE import TSNE
     except MissingExtraError as error:
-        warnings.warn(f"the map shows principal components, in which groups overlap: {error}", stacklevel=3)
+        warn(f"the map shows principal components, in which groups overlap: {error}")
         return places
     start = places / places[:, 0].std() * 1e-4
     perplexity = min(30, (len(points) - 1) / 3)

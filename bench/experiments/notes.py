@@ -7,7 +7,6 @@ python bench/experiments/notes.py notes.index bench/notes/questions.tsv
 import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -56,7 +55,7 @@ def notes(
     if not asked:
         raise DataError(f"{questions}: no questions; expected a header and one question per line")
     encoder, texts = SentenceEncoder(model), [question.text for question in asked]
-    with closing(SearchIndex(index)) as opened:
+    with SearchIndex(index) as opened:
         hits = [opened.search(encoder, texts, FIRST[-1], words=words) for words in WAYS.values()]
     ranks = [[question.rank(own) for own in found] for question, *found in zip(asked, *hits, strict=True)]
     typer.echo(format_table(table(asked, ranks)))

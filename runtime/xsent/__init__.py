@@ -78,6 +78,7 @@ _NAMES = {  # by module
 _INSTEAD = {
     "SentenceTransformer": "SentenceEncoder",
     "community_detection": "group_pairs of the pairs that mine_paraphrases finds",
+    "util": "the functions of xsent itself: cos_sim, semantic_search, paraphrase_mining",
     "quantize_embeddings": "encode(..., precision='int8') or 'binary', or xsent.precision.to_int8 and pack_signs",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -93,7 +94,8 @@ def __getattr__(name: str) -> object:
         except PackageNotFoundError:  # run from a source tree that is not installed
             return "0+unknown"
     if name in _INSTEAD:
-        raise AttributeError(f"module 'xsent' has no {name}; use {_INSTEAD[name]}")
+        # Not AttributeError, whose message `from xsent import NAME` would hide.
+        raise ImportError(f"xsent has no {name}; use {_INSTEAD[name]}", name=__name__)
     if name not in _HOME:
         raise AttributeError(f"module 'xsent' has no attribute {name!r}")
     value = getattr(import_module(f"xsent.{_HOME[name]}"), name)

@@ -1,6 +1,5 @@
 """The sentence encoder: sentences to vectors."""
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, partial
@@ -14,7 +13,7 @@ from xsent.backends.base import default_backend, open_backend
 from xsent.backends.threads import available_cpus, ordered_map
 from xsent.bundle import Bundle, builtin_path
 from xsent.encode_options import EncodeOptions, OnLong
-from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
+from xsent.errors import BundleError, FingerprintError, check_choice, warn, whole_number
 from xsent.known_words import KnownWords
 from xsent.precision import Precision, Vectors, binary_similarity, stored_as
 from xsent.progress import Progress
@@ -199,7 +198,7 @@ class SentenceEncoder:
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
         if isinstance(sentences, str | bytes):  # bytes are one sentence, too, so that they are rejected
             _, rows, seen = self._encode_task(options, (0, [sentences], [sentences]))
-            self._warn(seen, 4)
+            self._warn(seen)
             return cast(Vectors, rows[0])
         texts = list(each_sentence(sentences))
         vectors = options.empty(len(texts))
@@ -314,26 +313,20 @@ class SentenceEncoder:
         for items, rows, seen in ordered_map(partial(self._encode_task, options), todo, threads):
             total.update(seen)
             yield items, rows
-        self._warn(total, 5)
+        self._warn(total)
 
-    def _warn(self, seen: Counter[str], level: int) -> None:
-        """Warn once about each kind of sentence whose vectors are less meaningful than they should be.
-
-        The warnings name the code that is `level` calls above the innermost one.
-        """
-
-        def warn(count: int, what: str, kind: type[UserWarning]) -> None:
-            warnings.warn(f"{count:,} of {seen['sentences']:,} sentences {what}", kind, stacklevel=level)
-
+    def _warn(self, seen: Counter[str]) -> None:
+        """Warn once about each kind of sentence whose vectors are less meaningful than they should be."""
+        every = f"of {seen['sentences']:,} sentences"
         advice = f"had more than {self.max_length} tokens and were cut; on_long='split' encodes all of them"
         trained = f"it was trained for {', '.join(self.languages)}"
         strange = f"this model does not know, so their vectors mean little; {trained}"
         if seen["cut"]:
-            warn(seen["cut"], advice, LongSentenceWarning)
+            warn(f"{seen['cut']:,} {every} {advice}", LongSentenceWarning)
         if seen["unknown"]:
-            warn(seen["unknown"], f"are mostly of characters that {strange}", UnknownTextWarning)
+            warn(f"{seen['unknown']:,} {every} are mostly of characters that {strange}", UnknownTextWarning)
         if seen["foreign"] > max(_FOREIGN * seen["sentences"], seen["sentences"] > _FEW):
-            warn(seen["foreign"], f"seem to be in a language that {strange}", UnknownTextWarning)
+            warn(f"{seen['foreign']:,} {every} seem to be in a language that {strange}", UnknownTextWarning)
 
     def _encode_task(self, options: EncodeOptions, task: Task[Item]) -> tuple[list[Item], Vectors, Counter[str]]:
         first, items, sentences = task

@@ -1,9 +1,15 @@
-"""Errors that a caller can act on; wrong arguments raise `ValueError` and `TypeError`."""
+"""Errors that a caller can act on; wrong arguments raise `ValueError` and `TypeError`. And warnings at its line."""
 
 import operator
+import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from math import inf
+from numbers import Real
+
+_OURS = ("xsent", "xsent_apps")  # packages whose lines mean nothing to who reads a warning
 
 
 class XsentError(Exception):
@@ -46,10 +52,34 @@ def whole_number(name: str, value: int, least: int = 1, most: int | None = None)
     return number
 
 
+def real_number(name: str, value: float, least: float = -inf, most: float = inf) -> float:
+    """Check that an argument is a number in a range; raises TypeError or ValueError with its name."""
+    if not isinstance(value, Real):
+        raise TypeError(f"{name} = {value!r:.80} must be a number")
+    if not least <= value <= most:
+        raise ValueError(f"{name} = {value} must be " + ("a number" if most == inf else f"between {least} and {most}"))
+    return float(value)
+
+
+def not_text(value: object) -> str:
+    """The message for a value that should be a str, with advice for missing values of pandas, NumPy and Arrow."""
+    kind = type(value).__name__
+    missing = kind in ("NoneType", "NAType", "NaTType") or (isinstance(value, float) and value != value)
+    return f"expected str, got {kind}" + (", a missing value; drop the row or give an empty text" if missing else "")
+
+
 def check_choice(name: str, value: str, offered: Sequence[str]) -> None:
     """Raise ValueError if an argument is not one of the choices."""
     if not isinstance(value, str) or value not in offered:
         raise ValueError(f"{name} = {value!r:.80} must be one of {', '.join(offered)}")
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside of xsent that led to this call, so that users see their own line, and each one once."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def in_one_line(error: Exception) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar, cast
 
+from xsent.errors import not_text
+
 # Sentences per task. The more there are, the more have equally many tokens and run together; a stream
 # begins with few, so that its first vectors come soon.
 FEWEST, _MOST = 16, 512
@@ -24,9 +26,25 @@ def each_sentence(sentences: Any) -> Iterable[str]:  # noqa: ANN401  validates c
         raise TypeError("got a dict, whose keys would be encoded; pass list(texts.values())")
     if hasattr(sentences, "to_pylist"):  # Arrow, whose items are not str
         return cast(Iterable[str], sentences.to_pylist())
-    if not isinstance(sentences, Iterable):
+    if not isinstance(sentences, Iterable) or getattr(sentences, "shape", None) == ():
         raise TypeError(f"got {sentences!r:.80}; expected a sentence or sentences: a str, or a list of them")
     return sentences
+
+
+def each_text(texts: Any) -> Iterable[str]:  # noqa: ANN401
+    """The same for an argument that cannot be one text, whose letters would be taken for texts."""
+    if isinstance(texts, str | bytes):
+        raise TypeError(f"expected a list, got one {type(texts).__name__}; put it in a list")
+    return each_sentence(texts)
+
+
+def text_list(texts: Iterable[str], name: str = "text") -> list[str]:
+    """The texts of a list, or of a column of pandas, Polars or Arrow. Raises TypeError if one of them is not a str."""
+    found = list(each_text(texts))
+    for number, text in enumerate(found, 1):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} {number} (counted from 1): {not_text(text)}")
+    return found
 
 
 def tasks(

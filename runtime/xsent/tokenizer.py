@@ -11,7 +11,7 @@ import sentencepiece
 from numpy.typing import NDArray
 
 from xsent.clean import clean_text, remove_format
-from xsent.errors import BundleError
+from xsent.errors import BundleError, not_text
 from xsent.words import word_keys
 
 _ACCENTED = re.compile("(?=.*[ß-\u024f])[a-zß-\u024f]+")
@@ -79,10 +79,7 @@ class Tokenizer:
     def read(self, text: str) -> tuple[str, list[int]]:
         """The text that is tokenised, without noise or format characters, and its piece ids; raises like `encode`."""
         if not isinstance(text, str):
-            kind = type(text).__name__
-            missing = kind in ("NoneType", "NAType") or (isinstance(text, float) and text != text)
-            advice = ", a missing value; drop the row or give an empty text" if missing else ""
-            raise TypeError(f"expected str, got {kind}{advice}")
+            raise TypeError(not_text(text))
         read = remove_format(clean_text(text) if self._clean else text)
         try:
             ids: list[int] = self._processor.encode(str.encode(read))  # not the `encode` of a subclass

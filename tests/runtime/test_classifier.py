@@ -168,14 +168,16 @@ def test_what_cannot_be_fitted() -> None:
         ({"labels": ["a", "b"]}, ValueError, "2 labels for 4 vectors"),
         ({"labels": ["a", "unknown"] * 2}, ValueError, "the label 'unknown' is reserved for texts that no label fits"),
         ({"labels": ["a", "Unknown "] * 2}, ValueError, "the label 'Unknown' is reserved"),
-        ({"labels": [1, 1, 2, 2]}, TypeError, "label 1 must be a str"),
+        ({"labels": [1, 1, 2, 2]}, TypeError, r"label 1 \(counted from 1\) is 1; drop the row, or convert it with str"),
         ({"vectors": np.empty((0, DIM)), "labels": []}, ValueError, "no examples"),
         ({"vectors": ["a text"] * 4}, TypeError, "encode texts first"),
         ({"vectors": np.eye(DIM)[0]}, ValueError, r"\[n, D\].*got \[6\]"),
         ({"vectors": np.zeros((4, 3, DIM))}, ValueError, r"pairs \[n, 2, D\]"),
         ({"vectors": np.full((4, DIM), np.nan)}, ValueError, "NaN"),
+        ({"unknown": "half"}, TypeError, "unknown = 'half' must be a number"),
+        ({"fingerprint": 5}, TypeError, "fingerprint = 5 must be a str, such as encoder.fingerprint"),
         ({"class_weight": "auto"}, ValueError, "'auto' must be None or 'balanced'"),
-        ({"unknown": 1.5}, ValueError, r"unknown = 1\.5 must be a probability"),
+        ({"unknown": 1.5}, ValueError, r"unknown = 1\.5 must be between 0 and 1"),
     ]:
         arguments = {"vectors": np.eye(DIM)[:4], "labels": ["a", "a", "b", "b"], "fingerprint": "x", **changed}
         raises(error, message, LinearClassifier.fit, **arguments)

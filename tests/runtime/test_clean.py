@@ -1,7 +1,6 @@
 """Noise that is taken off before a text is encoded."""
 
 import random
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -288,7 +287,7 @@ def test_words_and_vectors_are_those_of_the_mended_text(tmp_path: Path) -> None:
     broken = [text.encode().decode("latin-1") for text in MOJIBAKE]
     encoder = SentenceEncoder(clean=True)
     build_index(tmp_path / "index", broken, encoder)
-    with closing(SearchIndex(tmp_path / "index")) as index:
+    with SearchIndex(tmp_path / "index") as index:
         index.verify()
         for text, (hit,) in zip(broken, index.search(encoder, MOJIBAKE, 1), strict=True):
             assert hit.text == text and hit.score > 1.1

@@ -347,7 +347,7 @@ def test_what_cannot_be_fitted_or_encoded(fitted: DocumentEncoder) -> None:
     raises(ValueError, known, fitted.encode, CORPORA["en"], "de")
     raises(ValueError, "language = None was not fitted", fitted.encode, CORPORA["en"])
     raises(TypeError, "got one str; put it in a list", fitted.encode, "A text.", "en")
-    raises(TypeError, "got int in a document", fitted.encode, [[1]], "en")
+    raises(TypeError, r"sentence 1 \(counted from 1\): expected str, got int", fitted.encode, [[1]], "en")
     raises(ValueError, "nothing was fitted", DocumentEncoder(ToyEncoder(), weighted=True).encode, CORPORA["en"], "en")
 
 

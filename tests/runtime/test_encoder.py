@@ -105,6 +105,8 @@ def test_wrong_texts_options(encoder: SentenceEncoder) -> None:
         (None, {}, "got None; expected a sentence"),
         (["Anna", None], {}, r"sentence 2 .*got NoneType, a missing value"),
         (["Anna", float("nan")], {}, r"sentence 2 .*got float, a missing value"),
+        (["Anna", np.datetime64("NaT")], {}, r"sentence 2 .*got datetime64"),
+        (np.array("Anna"), {}, r"got array\(.*; expected a sentence"),
         (["Anna", 2.5], {}, r"sentence 2 .*got float$"),
     ]:
         error = ValueError if arguments else TypeError

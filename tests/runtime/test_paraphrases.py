@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, assert_refused
+from commands import Runner, assert_refused, raises
 
 from xsent import SentenceEncoder, group_pairs, mine_paraphrases, paraphrase_mining
 from xsent.files.text import read_fields
@@ -58,6 +58,12 @@ def test_groups() -> None:
     assert group_pairs([(1, 2), (5, 9), (7, 2), (9, 5), (8, 7), (3, 4)]) == [[1, 2, 7, 8], [3, 4], [5, 9]]
     assert group_pairs([(1, 2), (3, 4), (2, 3)], [(1, 4)]) == [[1, 2], [3, 4]]
     assert group_pairs([(1, 2), (2, 3)], [(3, 1)]) == [[1, 2]]
+    assert json.dumps(group_pairs(np.array([[0, 3], [3, 7]]))) == "[[0, 3, 7]]"
+    for triple in ((1.4, 0, 1), (0, 1, 2)):
+        raises(TypeError, r"got \(.*expected pairs of rows, such as \(i, j\)", group_pairs, [triple])
+    raises(ValueError, "threshold = nan must be a number", mine_paraphrases, np.eye(3), threshold=float("nan"))
+    pairs = Bitext(np.array([0]), np.array([2]), np.ones(1, np.float32))
+    raises(ValueError, "2 texts for pairs of 3 or more rows", split_pairs, pairs, ["Anna", "Boris"])
     random = np.random.default_rng(0)
     copies = random.normal(size=16) + 0.05 * random.normal(size=(40, 16))  # more than the neighbours looked at
     others = random.normal(size=(60, 16))

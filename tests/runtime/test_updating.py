@@ -239,9 +239,33 @@ def test_what_is_refused(path: Path, encoder: SentenceEncoder) -> None:
     raises(DataError, r"letters: contains a\.txt", update_index, letters, [], REPLAY)
     twice, early = [document("a", "1"), document("a", "2")], [Document("a", "1", [(0, "1")])]
     raises(ValueError, "document 'a' is given twice", update_index, path, twice, REPLAY)
-    raises(ValueError, "document 'a': line 0; lines are counted from 1", update_index, path, early, REPLAY)
+    raises(ValueError, "document 'a': line = 0 must be at least 1", update_index, path, early, REPLAY)
     update_index(path, [document("a", "5")], REPLAY)
     assert texts(path)["a"] == ["5"]
+
+
+def test_a_document_that_cannot_be_stored_is_refused_and_the_index_stays(path: Path) -> None:
+    kept: Any = Document("a", "1", [(np.int64(3), "1")])  # a number of a table
+    update_index(path, [kept], REPLAY)
+    for name, stamp, passages, message in [
+        ("b", "1", [("2", "text")], "document 'b': line = '2' must be a whole number"),
+        ("b", "1", [(2, None)], "document 'b', line 2: expected str, got NoneType, a missing value"),
+        ("b", "1", [(2, "text", 5)], "document 'b', line 2: expected str, got int"),
+        ("b", "1", ["text"], r"document 'b': got 'text'; expected passages \(line, text\)"),
+        ("b", "1", "text", "document 'b': got 't'; expected passages"),
+        ("b", 1.5, [(2, "text")], "document 'b': its stamp is 1.5; convert it with str"),
+        (Path("b"), "1", [(2, "text")], r"its name is PosixPath\('b'\); convert it with str"),
+        ("b", "", [(2, "text")], "document 'b': its stamp is empty, which means incomplete"),
+    ]:
+        wrong: Any = Document(name, stamp, passages)  # type: ignore[arg-type]
+        raises((TypeError, ValueError), message, update_index, path, [wrong], REPLAY)
+    raises(TypeError, "got \\('b', '1'\\); expected documents", update_index, path, [("b", "1")], REPLAY)
+    raises(TypeError, "got one str; put it in a list", update_index, path, [], REPLAY, remove="a")
+    with SearchIndex(path) as index:
+        index.verify()
+        assert [(hit.line, hit.text) for hit in index.document("a")] == [(3, "1")]
+        assert index.documents() == {"a": "1"}
+    raises(ValueError, "the index is closed; open it again", index.documents)
 
 
 def test_an_update_closes_what_it_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """ONNX Runtime as a backend."""
 
-import warnings
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -8,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.bundle import GRAPH, Bundle
-from xsent.errors import BundleError, MissingExtraError, in_one_line
+from xsent.errors import BundleError, MissingExtraError, in_one_line, warn
 
 # Session settings. The optimizer's fused kernel is slower than the two that it replaces (+45% time).
 SETTINGS: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "disabled_optimizers": ["SkipLayerNormFusion"]}
@@ -67,10 +66,9 @@ class OnnxBackend:
         """Whether sentences have the same bits together as apart; they should, on every CPU."""
         equal = np.array_equal(self._run(ids), self._run_each(ids))
         if not equal:
-            warnings.warn(
+            warn(
                 "this CPU computes several sentences at once with other bits than each by itself, so each is encoded "
-                "by itself; lists take longer, and the vectors are right",
-                stacklevel=2,
+                "by itself; lists take longer, and the vectors are right"
             )
         return equal
 

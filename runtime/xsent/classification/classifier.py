@@ -5,7 +5,7 @@ Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
 
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from xsent.classification.logistic import (
     fit_temperature,
     log_softmax,
 )
-from xsent.errors import DataError, FingerprintError
+from xsent.errors import DataError, FingerprintError, real_number
 from xsent.files.atomic import (
     as_data_error,
     atomic_file,
@@ -36,6 +36,7 @@ from xsent.files.atomic import (
 )
 from xsent.fingerprint import same_space
 from xsent.similarity import unit_rows
+from xsent.tasks import each_text, text_list
 from xsent.words import has_words
 
 FORMAT_VERSION = 2
@@ -78,6 +79,10 @@ class LinearClassifier:
     centres: NDArray[np.float32]
     least: float  #: below this product with the nearest centre, no label applies to a text
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.fingerprint, str):
+            raise TypeError(f"fingerprint = {self.fingerprint!r:.80} must be a str, such as encoder.fingerprint")
+
     def __repr__(self) -> str:
         kind = "pairs" if self.pairs else "texts"
         return f"LinearClassifier({len(self.labels)} labels for {kind}, dim={self.dim})"
@@ -86,7 +91,7 @@ class LinearClassifier:
     def fit(
         cls,
         vectors: ArrayLike,
-        labels: Sequence[str],
+        labels: Iterable[str],
         *,
         fingerprint: str,
         class_weight: ClassWeight | None = None,
@@ -139,11 +144,11 @@ class LinearClassifier:
     def from_descriptions(
         cls,
         descriptions: ArrayLike,
-        labels: Sequence[str],
+        labels: Iterable[str],
         *,
         fingerprint: str,
         examples: ArrayLike | None = None,
-        example_labels: Sequence[str] = (),
+        example_labels: Iterable[str] = (),
         unknown: float = 0.0,
     ) -> "LinearClassifier":
         """Create a head from label descriptions, without training (zero-shot); a few examples refine it.
@@ -172,22 +177,23 @@ class LinearClassifier:
             ['animals']
         """
         rows = np.asarray(descriptions)
-        spelled = unify_labels([*_strings(labels), *_strings(example_labels)])
-        labels, example_labels = spelled[: len(labels)], spelled[len(labels) :]
-        names, classes, _ = _classes(labels, len(rows), least=1)
+        described, given = _strings(labels), _strings(example_labels)
+        spelled = unify_labels([*described, *given])
+        described, given = spelled[: len(described)], spelled[len(described) :]
+        names, classes, _ = _classes(described, len(rows), least=1)
         sums = np.zeros((len(names), rows.shape[-1]))
         np.add.at(sums, classes, unit_rows(rows))
         sums = _WORTH * unit_rows(sums).astype(np.float64)
         if not sums.any(axis=1).all():
             raise ValueError(f"the description of {names[int(sums.any(axis=1).argmin())]!r} is empty")
         seen = np.asarray(() if examples is None else examples)
-        if strange := sorted({*example_labels} - {*names}):
+        if strange := sorted({*given} - {*names}):
             raise ValueError(f"the label {strange[0]!r} of an example has no description")
-        if len(seen) != len(example_labels):
-            raise ValueError(f"{len(example_labels):,} labels for {len(seen):,} examples; expected one per example")
+        if len(seen) != len(given):
+            raise ValueError(f"{len(given):,} labels for {len(seen):,} examples; expected one per example")
         limit, temperature = Limit.plain(unit_rows(sums), _LEAST), _TEMPERATURE
         if len(seen):
-            own = np.array([names.index(label) for label in example_labels])
+            own = np.array([names.index(label) for label in given])
             first, _ = distinct(seen, own)
             own, units = own[first], unit_rows(seen[first])
             np.add.at(sums, own, units)
@@ -222,9 +228,9 @@ class LinearClassifier:
         scores = self._scores(self._features(np.asarray(vectors)))
         return scores[:, 1] - scores[:, 0] if len(self.labels) == 2 else scores
 
-    def score(self, vectors: ArrayLike, labels: Sequence[str]) -> float:
+    def score(self, vectors: ArrayLike, labels: Iterable[str]) -> float:
         """Accuracy of `predict`, 0 to 1. Raises ValueError if there are more labels than vectors, or fewer."""
-        found = self.predict(vectors)
+        found, labels = self.predict(vectors), _strings(labels)
         if len(found) != len(labels) or not found:
             raise ValueError(f"{len(labels):,} labels for {len(found):,} vectors; expected one per vector")
         right = (a is not None and label_key(a) == label_key(b) for a, b in zip(found, labels, strict=True))
@@ -238,7 +244,7 @@ class LinearClassifier:
         return self._probabilities(self._features(np.asarray(vectors)))
 
     def predict(
-        self, vectors: ArrayLike, *, unknown: float | None = None, texts: Sequence[str] | None = None
+        self, vectors: ArrayLike, *, unknown: float | None = None, texts: Iterable[str] | None = None
     ) -> list[str | None]:
         """The most probable label of every text, see `predict_proba`.
 
@@ -248,7 +254,7 @@ class LinearClassifier:
         return [label for label, _ in self.answers(vectors, unknown=unknown, texts=texts)]
 
     def answers(
-        self, vectors: ArrayLike, *, unknown: float | None = None, texts: Sequence[str] | None = None
+        self, vectors: ArrayLike, *, unknown: float | None = None, texts: Iterable[str] | None = None
     ) -> list[tuple[str | None, float | None]]:
         """The label of every text, see `predict`, and the highest probability; both None where no label applies.
 
@@ -262,6 +268,7 @@ class LinearClassifier:
         size = 2 if self.pairs else 1
         words = np.asarray(rows.any(axis=-1)).reshape(len(rows), size)
         if texts is not None:
+            texts = text_list(texts)
             if len(texts) != words.size:
                 raise ValueError(f"{len(texts):,} texts for {words.size:,} vectors; expected one per vector")
             words &= np.array([has_words(text) for text in texts], bool).reshape(words.shape)
@@ -367,12 +374,13 @@ def _features(vectors: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _classes(
-    labels: Sequence[str], count: int, least: int = 2
+    labels: Iterable[str], count: int, least: int = 2
 ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
     """The sorted labels, the label index of each example [n], and the number of examples per label [K]."""
+    labels = _strings(labels)
     if len(labels) != count:
         raise ValueError(f"{len(labels):,} labels for {count:,} vectors; expected one per vector")
-    labels = unify_labels(_strings(labels))
+    labels = unify_labels(labels)
     if reserved := [label for label in labels if label_key(label) == UNKNOWN]:
         raise ValueError(f"the label {reserved[0]!r} is reserved for texts that no label fits; rename it")
     names, classes, counts = np.unique(np.array(labels, object), return_inverse=True, return_counts=True)
@@ -388,17 +396,17 @@ def _classes(
     return tuple(names), classes, counts
 
 
-def _strings(labels: Sequence[str]) -> Sequence[str]:
-    """The labels; raises TypeError if one is not a str."""
-    if strange := [label for label in labels if not isinstance(label, str)]:
-        raise TypeError(f"label {strange[0]!r} must be a str")
-    return labels
+def _strings(labels: Iterable[str]) -> list[str]:
+    """The labels of a list or column; raises TypeError if they are one str, or one is not a str."""
+    every = list(each_text(labels))
+    for number, label in enumerate(every, 1):
+        if not isinstance(label, str):
+            raise TypeError(f"label {number} (counted from 1) is {label!r:.80}; drop the row, or convert it with str")
+    return every
 
 
 def _probability(value: float) -> float:
-    if not 0 <= value <= 1:
-        raise ValueError(f"unknown = {value} must be a probability, between 0 and 1")
-    return float(value)
+    return real_number("unknown", value, 0, 1)
 
 
 def _parse(note: dict[str, Any], file: Path) -> LinearClassifier:

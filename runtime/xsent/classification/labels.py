@@ -1,10 +1,10 @@
 """Labels as people write them: spellings that look alike are one label."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from xsent.clean import remove_format
+from xsent.errors import warn
 from xsent.words import folded, normalize
 
 UNKNOWN = "unknown"  # printed where no label fits
@@ -33,7 +33,7 @@ def unify_labels(labels: Sequence[str]) -> list[str]:
     if merged:
         more = f"; and {len(merged) - _NAMED:,} more" if len(merged) > _NAMED else ""
         alike = "labels that differ only in case, white space or invisible characters are one label"
-        warnings.warn(f"{alike}: {'; '.join(merged[:_NAMED])}{more}", stacklevel=2)
+        warn(f"{alike}: {'; '.join(merged[:_NAMED])}{more}")
     return [names[keys[label]] for label in labels]
 
 

@@ -7,7 +7,6 @@ Shapes: n examples, F features, K classes. The loss, with example weights s and 
 This is the loss of scikit-learn's `LogisticRegression` with C = 1 / (l2 · n), divided by C · n.
 """
 
-import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from xsent.errors import warn
 
 # For features of about size one: the first yields little more than the class means, the last nearly overfits.
 STRENGTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
@@ -185,7 +186,7 @@ def minimize(objective: Objective, start: Doubles, *, tolerance: float) -> Doubl
         if np.vdot(next_point - point, next_slope - slope) > 0:  # always, except for rounding
             steps.append((next_point - point, next_slope - slope))
         point, value, slope = next_point, next_value, next_slope
-    warnings.warn(f"logistic regression did not converge in {_ITERATIONS:,} steps", RuntimeWarning, stacklevel=2)
+    warn(f"logistic regression did not converge in {_ITERATIONS:,} steps", RuntimeWarning)
     return point
 
 

@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -60,7 +59,7 @@ def index(
         force=force,
         show_progress_bar=None,
     )
-    with closing(SearchIndex(index)) as opened:
+    with SearchIndex(index) as opened:
         count = len(opened)
     if empty := made.lines - count:
         warnings.warn(f"{empty:,} of {made.lines:,} {texts.unit} have no words; they are never found", stacklevel=1)

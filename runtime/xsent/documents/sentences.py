@@ -6,6 +6,7 @@ from itertools import accumulate, pairwise
 
 from xsent.errors import require_extra
 from xsent.languages import is_function_word, language_of
+from xsent.tasks import text_list
 
 TextOrSentences = str | Sequence[str]  # of one document
 
@@ -117,11 +118,7 @@ def sentences_of(document: TextOrSentences, language: str) -> list[str]:
     """The sentences of a document, without empty ones; splits a text."""
     if isinstance(document, str):
         return split_sentences(document, language or "en") if document.strip() else []
-    sentences = list(document)
-    for sentence in sentences:
-        if not isinstance(sentence, str):
-            raise TypeError(f"expected a text or its sentences, got {type(sentence).__name__} in a document")
-    return _stripped(sentences)
+    return _stripped(text_list(document, "sentence"))
 
 
 def _stripped(sentences: Iterable[str]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from xsent.errors import DataError
 from xsent.open_model import SupportsEncode
 from xsent.progress import Progress
+from xsent.tasks import each_text
 
 Figures = Mapping[str, Any]  # by name, fit for JSON
 
@@ -52,7 +53,11 @@ def choose_languages(
     if not there:
         why = "has nothing to measure" if Path(place).exists() else "no such folder"
         raise DataError(f"{place}: {why}; expected {expected}")
-    chosen = [*asked] if asked is not None else [code for code in there if code in getattr(encoder, "languages", there)]
+    chosen = (
+        [*each_text(asked)]
+        if asked is not None
+        else [code for code in there if code in getattr(encoder, "languages", there)]
+    )
     missing = ", ".join(code for code in chosen if code not in there)
     nothing = "a language of the model" if asked is None else "the requested languages"
     if missing or not chosen:

@@ -127,7 +127,7 @@ def rank_by_both(encoder: SentenceEncoder, queries: Queries, passages: Passages,
             for line, (text, vector) in enumerate(zip(passages.texts, passages.vectors, strict=True), 1):
                 writer.append(vector, "", line, text)
             writer.save(state)
-        with closing(SearchIndex(folder)) as index:
+        with SearchIndex(folder) as index:
             found = index.find(queries.texts, queries.vectors, k, words=encoder.words)
     return [[hit.line - 1 for hit in hits] for hits in found]
 

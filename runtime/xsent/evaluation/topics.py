@@ -5,7 +5,6 @@ tested in every language, with five seeds. Cross-validation within the training 
 files are not read. Shapes: S seeds, K labels.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -19,7 +18,7 @@ from xsent.classification.classifier import ClassWeight, LinearClassifier
 from xsent.classification.labels import UNKNOWN, label_key, unify_labels
 from xsent.classification.limit import Limit, find_limit
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError
+from xsent.errors import DataError, warn
 from xsent.files.tables import read_rows, refuse_table
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
@@ -113,7 +112,7 @@ def read_examples(source: str | Path, columns: Sequence[str] | None = None, *, q
     if not whole:
         raise DataError(f"{source}: no examples; expected lines of label and text separated by a tab, or a table")
     if skipped := len(rows) - len(whole):
-        warnings.warn(f"{skipped:,} of {len(rows):,} rows have no label or no text and are skipped", stacklevel=2)
+        warn(f"{skipped:,} of {len(rows):,} rows have no label or no text and are skipped")
     return Examples(str(source), [row[0] for row in whole], [text for row in whole for text in row[1:]])
 
 

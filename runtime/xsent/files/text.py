@@ -6,7 +6,6 @@ import lzma
 import os
 import stat
 import sys
-import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -16,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from xsent.errors import DataError
+from xsent.errors import DataError, warn
 from xsent.files.encodings import not_utf8, old_encoding, wide_encoding
 
 _BOM = b"\xef\xbb\xbf"
@@ -55,7 +54,7 @@ def decoded_lines(source: str | Path) -> Iterator[str]:
                 raise _not_text(source) from error
             if not codec:
                 raise _undecodable(source, number, line) from error
-            warnings.warn(f"{source_name(source)}: read as {codec}, because it is not UTF-8", stacklevel=2)
+            warn(f"{source_name(source)}: read as {codec}, because it is not UTF-8")
             yield from _old_lines(source, number, chain(sample, lines), codec)
             return
         ascii_so_far = ascii_so_far and line.isascii()

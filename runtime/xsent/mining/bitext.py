@@ -8,20 +8,20 @@ Documents: Gong et al. 2021 (LAWDR), sections 5 and 6. The pair with the highest
 the remaining ones.
 """
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.errors import check_choice, whole_number
+from xsent.errors import check_choice, real_number, whole_number
 from xsent.mining.margin import LEAST_MEAN, Margin, apply_margin, check_neighbourhood, nearest_both_ways
 from xsent.mining.pair_rules import PairRules
 from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
+from xsent.tasks import text_list
 
 Retrieval = Literal["max", "fwd", "bwd", "intersect"]
 
@@ -99,7 +99,7 @@ def mine_bitext(
     src_rows: ArrayLike | None = None,
     trg_rows: ArrayLike | None = None,
     least_mean: float = LEAST_MEAN,
-    texts: tuple[Sequence[str], Sequence[str]] | None = None,
+    texts: tuple[Iterable[str], Iterable[str]] | None = None,
     show_progress_bar: bool | None = False,
 ) -> Bitext:
     """Find pairs of translations, exactly and in bounded memory.
@@ -135,8 +135,7 @@ def mine_bitext(
         [('It rains.', 'Il pleut.'), ('The cat sleeps.', 'Le chat dort.')]
     """
     check_choice("retrieval", retrieval, get_args(Retrieval))
-    if threshold is not None and not (isinstance(threshold, Real) and threshold == threshold):
-        raise ValueError(f"threshold = {threshold!r:.80} must be a number")
+    threshold = None if threshold is None else real_number("threshold", threshold)
     left, right = present_rows(src, src_rows), present_rows(trg, trg_rows)
     k = check_neighbourhood(margin, k, len(left), len(right))
     rules = None if texts is None else PairRules(_chosen(texts[0], src, left), _chosen(texts[1], trg, right))
@@ -213,7 +212,8 @@ def _row_numbers(rows: ArrayLike, count: int) -> Ints:
     raise ValueError(f"rows = {rows!r:.80} must be whole numbers from 0 to {count - 1}")
 
 
-def _chosen(texts: Sequence[str], vectors: ArrayLike, rows: Ints) -> list[str]:
+def _chosen(texts: Iterable[str], vectors: ArrayLike, rows: Ints) -> list[str]:
+    texts = text_list(texts)
     if len(texts) != len(NormalizedBlocks(vectors)):
         raise ValueError(f"{len(texts):,} texts for {len(NormalizedBlocks(vectors)):,} vectors; expected as many")
     return [texts[row] for row in rows.tolist()]

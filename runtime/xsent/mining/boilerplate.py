@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from xsent.languages import language_of
+from xsent.tasks import text_list
 
 _SHARE = 0.1  # of the texts of a language; a clause in at least this share is removed
 _LEAST = 3  # fewest texts that repeat it
@@ -18,7 +19,7 @@ _WORD = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\\W\\d_\u3041-\u
 _Words = tuple[str, ...]  # words of a clause, without case and numbers
 
 
-def strip_boilerplate(texts: Sequence[str]) -> list[str]:
+def strip_boilerplate(texts: Iterable[str]) -> list[str]:
     """Remove clauses that at least a tenth of the texts of a language, and at least three texts, contain.
 
     Numbers do not count: "My customer number is 17." repeats "My customer number is 23." The most frequent clauses are
@@ -30,6 +31,7 @@ def strip_boilerplate(texts: Sequence[str]) -> list[str]:
         >>> strip_boilerplate(mails)
         ['where is my parcel?', 'the lamp is broken.', 'I forgot my password.']
     """
+    texts = text_list(texts)
     languages = [language_of(text) for text in texts]
     counted = slice(None, None, -(-len(texts) // _MOST) or 1)
     number = Counter(languages[counted])
@@ -38,7 +40,7 @@ def strip_boilerplate(texts: Sequence[str]) -> list[str]:
         frequency.update({(language, words) for clause in _clauses(text) if (words := _words(clause))})
     repeated = {one: count for one, count in frequency.items() if count >= max(_LEAST, _SHARE * number[one[0]])}
     if not repeated:
-        return [*texts]
+        return texts
     return [_without(text, language, repeated) for language, text in zip(languages, texts, strict=True)]
 
 

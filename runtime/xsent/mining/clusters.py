@@ -7,17 +7,18 @@ background, such as how people address each other in it.
 Shapes: n rows, D dimensions, c clusters.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.errors import require_extra, whole_number
+from xsent.errors import real_number, require_extra, whole_number
 from xsent.languages import language_of
 from xsent.mining.bitext import present_rows
 from xsent.similarity import CANDIDATES, Floats, Ints, NormalizedBlocks, unit_rows
+from xsent.tasks import text_list
 from xsent.words import has_words
 
 THRESHOLD = 0.05
@@ -47,7 +48,7 @@ def cluster(
     vectors: ArrayLike,
     number: int | None = None,
     *,
-    texts: Sequence[str] | None = None,
+    texts: Iterable[str] | None = None,
     threshold: float = THRESHOLD,
     smallest: int = SMALLEST,
 ) -> Clusters:
@@ -73,9 +74,9 @@ def cluster(
         [0, 0, 1, 1]
     """
     smallest = whole_number("smallest", smallest)
-    if not -1 <= threshold <= 1:
-        raise ValueError(f"threshold = {threshold} must be between -1 and 1")
+    threshold = real_number("threshold", threshold, -1, 1)
     vectors = np.asanyarray(vectors)
+    texts = None if texts is None else text_list(texts)
     languages = _languages(texts, len(vectors))
     present = _present(vectors, texts)
     labels = np.full(len(vectors), -1, np.int64)
@@ -96,7 +97,7 @@ def cluster(
     return Clusters(_by_size(labels, smallest), cosines)
 
 
-def without_background(vectors: ArrayLike, texts: Sequence[str] | None = None) -> Floats:
+def without_background(vectors: ArrayLike, texts: Iterable[str] | None = None) -> Floats:
     """Vectors [n, D] as `cluster` compares them: without the backgrounds of all texts and of languages, length 1.
 
     Vectors that are zero or equal the background become zero, as do those of texts without words.
@@ -106,6 +107,7 @@ def without_background(vectors: ArrayLike, texts: Sequence[str] | None = None) -
         (4, 384)
     """
     vectors = np.asanyarray(vectors)
+    texts = None if texts is None else text_list(texts)
     languages = _languages(texts, len(vectors))
     present = _present(vectors, texts)
     rows = unit_rows(vectors[present])

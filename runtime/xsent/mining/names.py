@@ -13,6 +13,7 @@ from xsent.bundle import TOKENIZER, builtin_path
 from xsent.languages import is_function_word, language_of
 from xsent.mining.boilerplate import strip_boilerplate
 from xsent.mining.clusters import Clusters
+from xsent.tasks import text_list
 from xsent.tokenizer import Tokenizer
 from xsent.words import beginning, word_keys
 
@@ -39,7 +40,7 @@ class ClusterName:
         return ", ".join(self.words)
 
 
-def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]:
+def name_clusters(clusters: Clusters, texts: Iterable[str]) -> list[ClusterName]:
     """Name every cluster by the words that set it apart, and by its central text.
 
     The words are of one language: English, or the most frequent in the cluster if that has more than twice as many
@@ -53,6 +54,7 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
         >>> [(str(name), name.size) for name in name_clusters(found, MAILS)]
         [('wrong, invoice', 2), ('parcel, late', 2)]
     """
+    texts = text_list(texts)
     if len(texts) != len(clusters.labels):
         raise ValueError(f"{len(texts):,} texts for {len(clusters.labels):,} rows of clusters; expected one per row")
     languages = [language_of(text) for text in texts]

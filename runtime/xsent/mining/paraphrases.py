@@ -18,21 +18,24 @@ Shapes: n rows, D dimensions, K neighbours, p pairs.
 """
 
 import hashlib
+import operator
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from xsent.errors import real_number
 from xsent.mining.bitext import Bitext, present_rows
 from xsent.mining.margin import compare_blocks
 from xsent.mining.negation import negations_differ
 from xsent.mining.opposites import opposed
 from xsent.mining.quantities import differ, quantities
 from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
+from xsent.tasks import text_list
 from xsent.words import has_words
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ _PASSIVE = set("by par von da por pelo pela dal door and et und y e en or ou ode
 
 def paraphrase_mining(
     encoder: "SentenceEncoder",
-    sentences: Sequence[str],
+    sentences: Iterable[str],
     *,
     threshold: float = THRESHOLD,
     strict: bool = True,
@@ -83,6 +86,7 @@ def paraphrase_mining(
         >>> [(i, j) for score, i, j in paraphrase_mining(encoder, mails, threshold=1.1)]
         [(0, 2)]
     """
+    sentences = text_list(sentences, "sentence")
     vectors = encoder.encode(sentences, on_long="split", show_progress_bar=show_progress_bar)
     rows = [row for row, text in enumerate(sentences) if has_words(text)]
     pairs = mine_paraphrases(vectors, threshold=threshold, rows=rows, show_progress_bar=show_progress_bar)
@@ -119,6 +123,7 @@ def mine_paraphrases(
         >>> list(zip(found.src.tolist(), found.trg.tolist()))
         [(0, 2)]
     """
+    threshold = real_number("threshold", threshold)
     present = present_rows(vectors, rows)
     first = _first_equal(NormalizedBlocks(vectors, present))
     distinct, copies = np.flatnonzero(first == np.arange(len(first))), np.flatnonzero(first != np.arange(len(first)))
@@ -129,7 +134,7 @@ def mine_paraphrases(
     return Bitext(present[pairs.src], present[pairs.trg], pairs.scores).best_first(one_to_one=False)
 
 
-def split_pairs(pairs: Bitext, texts: Sequence[str]) -> tuple[Bitext, Bitext]:
+def split_pairs(pairs: Bitext, texts: Iterable[str]) -> tuple[Bitext, Bitext]:
     """Split pairs into texts that mean the same and texts that differ by the rules of `difference`.
 
     Example:
@@ -138,6 +143,9 @@ def split_pairs(pairs: Bitext, texts: Sequence[str]) -> tuple[Bitext, Bitext]:
         >>> same.trg.tolist(), apart.trg.tolist()
         ([1], [2])
     """
+    texts = text_list(texts)
+    if (needed := int(max(pairs.src.max(initial=-1), pairs.trg.max(initial=-1))) + 1) > len(texts):
+        raise ValueError(f"{len(texts):,} texts for pairs of {needed:,} or more rows; pass the texts of all rows")
     places = zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)
     apart = np.array([difference(texts[i], texts[j]) is not None for i, j in places], np.bool_)
     return pairs.take(~apart), pairs.take(apart)
@@ -176,7 +184,11 @@ def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int
         rivals[other].add(one)
     group_of: dict[int, list[int]] = {}
     for pair in pairs:
-        small, large = sorted((group_of.setdefault(member, [member]) for member in pair), key=len)
+        try:
+            left, right = map(operator.index, pair)  # numbers of NumPy, too, become ints
+        except (TypeError, ValueError):
+            raise TypeError(f"got {pair!r:.80}; expected pairs of rows, such as (i, j) for score, i, j") from None
+        small, large = sorted((group_of.setdefault(member, [member]) for member in (left, right)), key=len)
         if small is not large and all(rivals[member].isdisjoint(large) for member in small if member in rivals):
             large += small
             group_of |= dict.fromkeys(small, large)

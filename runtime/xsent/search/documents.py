@@ -15,6 +15,7 @@ from xsent.progress import Progress, known_total
 from xsent.search.index import SearchIndex
 from xsent.search.store import IndexState, has_index
 from xsent.search.writer import Document, IndexWriter, add_documents, new_index, state_of
+from xsent.tasks import text_list
 
 _WORTH_COMPACTING = 10_000  # fewest removed rows, which must also outnumber the others
 
@@ -54,6 +55,7 @@ def update_index(
         >>> hit.source, hit.line
         ('trip.md', 1)
     """
+    gone = text_list(remove, "name to remove")
     path = Path(os.path.abspath(path))
     recover(path)
     if force or not (path.exists() and has_index(path)):
@@ -61,7 +63,7 @@ def update_index(
             pass
 
     def kept() -> str:
-        with closing(SearchIndex(path)) as index:
+        with SearchIndex(path) as index:
             files = sum(map(bool, index.documents().values()))
         return f"Indexed files are kept: {files:,}; run the same command again to continue."
 
@@ -71,7 +73,7 @@ def update_index(
             raise DataError(f"{path}: an index of lines, from xsent index; choose another name for documents")
         state.check_fingerprint(encoder.fingerprint, path, clean=encoder.clean)
         with closing(IndexWriter(path)) as writer:
-            writer.save(writer.state, remove=remove)
+            writer.save(writer.state, remove=gone)
             with Progress("files", known_total(documents), enabled=show_progress_bar) as progress:
                 add_documents(writer, documents, encoder, progress)
             state = writer.state
@@ -82,7 +84,7 @@ def update_index(
 
 def _compact(path: Path) -> IndexState | None:
     """Compact the index if enough rows were removed."""
-    with closing(SearchIndex(path)) as index:
+    with SearchIndex(path) as index:
         if index.state.rows - len(index) < max(_WORTH_COMPACTING, len(index)):
             return None
         kept = np.flatnonzero(index.live)

@@ -8,19 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.clean import clean_text
-from xsent.errors import DataError, whole_number
+from xsent.errors import DataError, real_number, whole_number
 from xsent.precision import Vectors
 from xsent.search.shared_words import shared_words
 from xsent.search.store import IndexDatabase, Passage, StoredDocument
 from xsent.search.vectors import VECTORS, Float16Rows
 from xsent.search.windows import first_rows
 from xsent.similarity import TopK, check_same_dim, clipped, cosines_with, exact_products, nearest, unit_rows
+from xsent.tasks import text_list
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -113,8 +114,14 @@ class SearchIndex:
     def __len__(self) -> int:
         return int(np.count_nonzero(self.live)) - self._windows
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Close the database now; a Ctrl-C during garbage collection would be lost."""
+        """Close the database now, as `with` does; a Ctrl-C during garbage collection would be lost."""
         self._database.close()
 
     def __repr__(self) -> str:
@@ -123,7 +130,7 @@ class SearchIndex:
     def search(
         self,
         encoder: "SentenceEncoder",
-        queries: Sequence[str],
+        queries: Iterable[str],
         k: int = 10,
         *,
         words: bool = True,
@@ -151,12 +158,12 @@ class SearchIndex:
         """
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")
-        k = whole_number("k", k)
+        queries, k = text_list(queries, "query"), whole_number("k", k)
         self.state.check_fingerprint(encoder.fingerprint_of(space), self.path)
         queries = [clean_text(query) for query in queries] if self.state.clean else queries
         vectors = encoder.encode(queries, on_long="split", space=space)
         known = encoder.words if words else None
-        least = -np.inf if least is None else least
+        least = -np.inf if least is None else real_number("least", least)
         try:
             return self.find(queries, vectors, k, words=known, least=least)
         except DataError:
@@ -170,8 +177,8 @@ class SearchIndex:
 
         A line of several windows has the cosine of its nearest one, and the row of its first one.
         """
-        check_same_dim(vectors.shape[1], self.state.dim)
-        units, k = unit_rows(vectors), min(k, len(self))
+        units, k = unit_rows(vectors), min(whole_number("k", k), len(self))
+        check_same_dim(units.shape[1], self.state.dim)
         count = k
         while True:
             rows, cosines = self._nearest_windows(units, count)

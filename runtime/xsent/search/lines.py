@@ -4,14 +4,13 @@ To resume an interrupted job, run it again: what the index already contains is s
 """
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError
+from xsent.errors import DataError, not_text, warn
 from xsent.files.atomic import (
     explain_write_errors,
     file_exists_error,
@@ -25,6 +24,7 @@ from xsent.progress import Progress, known_total
 from xsent.search.index import SearchIndex
 from xsent.search.store import IndexState, StoredDocument
 from xsent.search.writer import Document, IndexWriter, add_documents, new_index, state_of
+from xsent.tasks import each_text
 
 _BLOCK_LINES, _BLOCK_TEXT = 1000, 1 << 20  # lines per block, and characters after which a block ends
 
@@ -83,6 +83,7 @@ def build_index(
         >>> build_index("lines.index", NOTES, encoder).lines
         3
     """
+    texts = each_text(texts)
     path = Path(os.path.abspath(path))
     recover(path)
     refuse_links(path)
@@ -136,6 +137,7 @@ def extend_index(
         >>> extend_index("more.index", ["The train is at nine."], encoder).lines
         4
     """
+    texts = each_text(texts)
     path = Path(os.path.abspath(path))
     refuse_links(path)
     with only_writer(path):
@@ -146,7 +148,7 @@ def extend_index(
         _refuse_documents(path, state)
         if stopped and not (state.start and (resume or force)):
             raise file_exists_error(path, stopped)
-        with closing(SearchIndex(path)) as index:
+        with SearchIndex(path) as index:
             index.state.check_fingerprint(encoder.fingerprint_of(space), path, clean=encoder.clean)
             index.check_passages()
         if stopped and force:
@@ -200,6 +202,8 @@ def _blocks(texts: Iterable[str], source: str, start: int) -> Iterator[_Lines]:
     lines: list[tuple[int, str]] = []
     length, digest = 0, LineDigest()
     for number, text in enumerate(texts, start + 1):
+        if not isinstance(text, str):
+            raise TypeError(f"line {number}: {not_text(text)}")
         lines.append((number, text))
         length += len(text)
         digest.add(text)
@@ -260,12 +264,12 @@ def _refuse_documents(path: Path, state: IndexState) -> None:
 def _nothing_to_resume(path: Path, state: IndexState, texts: Iterable[str]) -> IndexState:
     """Warn that the lines are in the index already. Raises DataError if they are not."""
     _refuse_documents(path, state)
-    with closing(SearchIndex(path)) as index:
+    with SearchIndex(path) as index:
         known = {block.stamp for block in index.stored_documents()}
     if not all(block.stamp in known for block in _blocks(texts, "", 0)):
         raise DataError(
             f"{path}: complete, but without these lines; add them with --add, without --resume, or start over with "
             "--force"
         )
-    warnings.warn(f"{path}: already complete; there is nothing to resume", stacklevel=3)
+    warn(f"{path}: already complete; there is nothing to resume")
     return state

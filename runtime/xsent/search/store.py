@@ -377,6 +377,8 @@ class IndexDatabase:
         except UnicodeDecodeError as error:  # in a message that quotes damaged content
             raise self.damaged(str(error)) from error
         except sqlite3.Error as error:
+            if isinstance(error, sqlite3.ProgrammingError):
+                raise ValueError(f"{self.path.parent}: the index is closed; open it again") from error
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
             if not isinstance(error, sqlite3.OperationalError) or code in (
                 sqlite3.SQLITE_ERROR,

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from xsent.encoder import SentenceEncoder
+from xsent.errors import not_text, whole_number
 from xsent.files.atomic import atomic_folder, only_writer, open_to_write, permissions_within, sync
 from xsent.files.tables import Text
 from xsent.precision import Vectors
@@ -212,6 +214,30 @@ class _Unsaved:
         return StoredDocument(self.document.name, stamp, self._first, self._writer.rows - self._first)
 
 
+def _check_named(document: Document) -> None:
+    """Raise TypeError if this is no document, or its name or stamp no str: SQLite would store anything."""
+    if not isinstance(document, Document):
+        raise TypeError(f"got {document!r:.80}; expected documents, such as Document(name, stamp, passages)")
+    for field in ("name", "stamp"):
+        if not isinstance(value := getattr(document, field), str):
+            raise TypeError(f"document {document.name!r}: its {field} is {value!r:.80}; convert it with str")
+
+
+def _parts(document: Document, passage: Any) -> tuple[int, str, str]:  # noqa: ANN401  validates caller input
+    """The line, text and context of a passage. Raises TypeError or ValueError if it has other parts."""
+    place = f"document {document.name!r}"
+    if not isinstance(passage, tuple | list) or not 2 <= len(passage) <= 3:
+        raise TypeError(f"{place}: got {passage!r:.80}; expected passages (line, text) or (line, text, context)")
+    line, *texts = passage
+    line = whole_number(f"{place}: line", line)  # a number of NumPy, too, becomes an int
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"{place}, line {line}: {not_text(text)}")
+    if not document.stamp:
+        raise ValueError(f"{place}: its stamp is empty, which means incomplete; give it one, such as its date")
+    return line, texts[0], "".join(texts[1:])
+
+
 def _text_to_encode(passage: _Passage) -> str:
     _, _, text, context, window = passage
     return window or text_to_encode(context, text)
@@ -224,13 +250,13 @@ def _passages(documents: Iterable[Document], encoder: SentenceEncoder) -> Iterat
     """
     names = set[str]()
     for document in documents:
+        _check_named(document)
         if document.name in names:
             raise ValueError(f"document {document.name!r} is given twice; give each name once")
         names.add(document.name)
-        for line, text, *context in document.passages:
-            if line < 1:
-                raise ValueError(f"document {document.name!r}: line {line}; lines are counted from 1")
+        for passage in document.passages:
+            line, text, context = _parts(document, passage)
             windows = windows_of(text, encoder) if document.lines else [text]
-            yield document, line, text, "".join(context), windows[0] if windows[1:] else ""
+            yield document, line, text, context, windows[0] if windows[1:] else ""
             yield from ((document, line, "", "", window) for window in windows[1:])
         yield document, 0, "", "", ""
