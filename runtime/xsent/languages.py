@@ -12,7 +12,7 @@ from xsent.words import without_accents
 FUNCTION_WORDS = Path(__file__).with_name("function_words.json")  # the page of `xsent web` reads it too
 
 _LOOKED_AT = 1000  # characters; more do not help
-# The letters of DE89, 14h05 and °C are no words, nor is a consonant unless an apostrophe follows: "men's", "T-shirt".
+# Skips the letters of DE89, 14h05 and °C, and single consonants ("T-shirt") unless an apostrophe follows ("l'eau").
 _WORD = re.compile(r"[a-z]*[0-9°][a-z0-9°]*|[b-df-hj-np-tv-xz](?![^\W_]|['’])|([^\W\d_]+)")
 # Scripts that only one of the model's languages uses, and scripts of other languages.
 _SCRIPTS = {

@@ -21,7 +21,7 @@ from xsent.languages import is_function_word, language_of
         ("fr", "OU EST MA COMMANDE ? ELLE DEVAIT ETRE LA"),  # without accents
         ("en", "This 荷物 means a parcel."),
         ("", "Refund 4711"),
-        ("", "Anna's T-shirt, 25 °C, DE89370400440532013000"),  # letters of codes and units are no words
+        ("", "Anna's T-shirt, 25 °C, DE89370400440532013000"),  # letters of codes and units are not words
         ("fr", "L'été, c'est l'hiver."),
         ("", "Paketti ei saapunut."),
         ("", "de"),  # of four languages

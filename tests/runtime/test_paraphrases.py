@@ -556,7 +556,7 @@ OPPOSITES = [
     ("Der Zug nach Berlin", "Der Zug von Berlin"),
     ("Le train pour Lyon", "Le train de Lyon"),
     ("東京行きの電車", "東京発の電車"),
-    ("Store above 25 °C.", "Store below 25 °C."),  # "C" is no word of a language
+    ("Store above 25 °C.", "Store below 25 °C."),  # "C" is not a word here
     ("Miete Januar DE89370400440532013000", "Miete Februar DE89370400440532013000"),
     ("Kinder über 12 Jahre", "Children under 12"),
     ("Flat, second floor, 950 euros plus heating", "Flat, third floor, 950 euros plus heating"),  # plus is French, too

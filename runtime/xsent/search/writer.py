@@ -215,7 +215,7 @@ class _Unsaved:
 
 
 def _check_named(document: Document) -> None:
-    """Raise TypeError if this is no document, or its name or stamp no str: SQLite would store anything."""
+    """Raise TypeError if this is not a document with a name and a stamp that are str: SQLite would store anything."""
     if not isinstance(document, Document):
         raise TypeError(f"got {document!r:.80}; expected documents, such as Document(name, stamp, passages)")
     for field in ("name", "stamp"):

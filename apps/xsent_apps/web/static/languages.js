@@ -3,7 +3,7 @@
 import { fold, withoutAccents } from "./xsent/words.js";
 
 const LOOKED_AT = 1000; // characters; more do not help
-// The letters of DE89, 14h05 and °C are no words, nor is a consonant unless an apostrophe follows: "men's", "T-shirt".
+// Skips the letters of DE89, 14h05 and °C, and single consonants ("T-shirt") unless an apostrophe follows ("l'eau").
 const WORD = /[a-z]*[0-9°][a-z0-9°]*|[b-df-hj-np-tv-xz](?![\p{L}\p{N}'’])|(\p{L}+)/gu;
 const SCRIPTS = [
   ["ja", /[\u3041-\u30ff]/g],
