@@ -338,7 +338,7 @@ def test_what_cannot_be_fitted_or_encoded(fitted: DocumentEncoder) -> None:
         ({}, {}, "no language to fit"),
         ([], {}, "no sentence in 0 documents"),
         (CORPORA, {"rank": DIM}, f"rank = {DIM} must be between 0 and {DIM - 1}"),
-        ({"en": CORPORA["en"], "fr": CORPORA["fr"][:4]}, {}, "language 'fr': too few documents .* or set the rank"),
+        ({"en": CORPORA["en"], "fr": CORPORA["fr"][:4]}, {}, "language 'fr': too few .* at least 5, or set the rank"),
         ({"en": CORPORA["en"], "fr": CORPORA["fr"][:2]}, {"rank": 1}, "language 'fr': .* sentences are too few"),
         (CORPORA["en"][:2], {}, "sentences are too few .* without weights"),
     ]:

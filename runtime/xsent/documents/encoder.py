@@ -192,7 +192,7 @@ class DocumentEncoder:
             if len(surveys) > 1 and not (found.train.count and len(found.held_out_sample)):
                 raise ValueError(
                     f"language {language!r}: too few documents to choose the rank, which tests on every "
-                    f"{_HELD_OUT}th; fit on more than {_HELD_OUT}, or set the rank (--rank 1)"
+                    f"{_HELD_OUT}th; fit on at least {_HELD_OUT}, or set the rank (--rank 1)"
                 )
         return choose_rank([s.train for s in surveys.values()], [s.held_out_sample for s in surveys.values()])
 
