@@ -176,6 +176,9 @@ def test_lines_with_a_number_of_clusters(run: Runner, tmp_path: Path, monkeypatc
     assert {row[0] for row in printed[:3]} == {printed[5][0]} != {row[0] for row in printed[3:5]}
     assert printed[6] == ["", "", "7", ""] and "2 clusters of 8 texts; 2 belong to none" in err
     assert printed[7] == ["", "", "8", "?!"]  # without words
+    write_lines(file, TEXTS[:3])
+    code, _, err = run("cluster", file)
+    assert code == 0 and "0 clusters of 3 texts; 3 belong to none; lower --smallest (now 5) or --threshold" in err
     write_lines(file, TEXTS)
     for module, options in (("scipy.cluster.hierarchy", []), ("sklearn.cluster", ["--number", 2])):
         monkeypatch.setitem(sys.modules, module, None)

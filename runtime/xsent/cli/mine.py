@@ -252,13 +252,16 @@ def cluster(
             found_in = (None, None) if label < 0 else (label + 1, str(names[label]))
             write([*found_in, place_of(text, row + 1), text])
     listed = []
-    for number, name in enumerate(names, 1):
+    for row, name in enumerate(names, 1):
         central = shorten(read[name.central], 80, placeholder="…")
-        listed.append({"cluster": number, "texts": name.size, "name": str(name), "central text": central})
+        listed.append({"cluster": row, "texts": name.size, "name": str(name), "central text": central})
     if listed:
         typer.echo(format_table(listed), err=True)
     none = len(read) - sum(name.size for name in names)
-    typer.echo(f"{len(names):,} clusters of {len(read):,} texts; {none:,} belong{'s' * (none == 1)} to none", err=True)
+    belong = f"{none:,} belong{'s' * (none == 1)} to none"
+    if not names and number is None:
+        belong += f"; lower --smallest (now {smallest}) or --threshold (now {threshold:g})"
+    typer.echo(f"{len(names):,} clusters of {len(read):,} texts; {belong}", err=True)
 
 
 def _of_both(name: str | None) -> list[str | None]:
