@@ -346,7 +346,7 @@ class SentenceEncoder:
                 read, pieces = self._tokenizer.read(text)
                 ids = np.array(pieces, dtype=np.int64)
                 if options.on_long == "error" and len(ids) > self.max_length:
-                    advice = "shorten it, or use on_long='split' or 'warn'"
+                    advice = "shorten it, use on_long='split', or on_long='warn'"
                     raise ValueError(f"{len(ids):,} tokens, at most {self.max_length} fit; {advice}")
             except (TypeError, ValueError) as error:
                 raise type(error)(f"sentence {first + row + 1} (counted from 1): {error}") from error

@@ -562,6 +562,7 @@ OPPOSITES = [
     ("Flat, second floor, 950 euros plus heating", "Flat, third floor, 950 euros plus heating"),  # plus is French, too
     ("The patient is stable.", "The patient is unstable."),
     ("An important message", "An unimportant message"),
+    ("A valid ticket", "An invalid ticket"),
     ("De klant is tevreden.", "De klant is ontevreden."),
     ("このページは公開です。", "このページは非公開です。"),
     ("Vitamin C is good for you.", "La vitamina D es buena."),
@@ -574,6 +575,7 @@ OPPOSITES = [
 ]
 NOT_OPPOSITES = [
     ("Hin- und Rückfahrt", "heen- en terugreis"),
+    ("It takes an hour.", "It takes a hour."),
     ("Поездка туда и обратно", "viaje de ida y vuelta"),
     ("Calle Mayor nº 5", "Calle Mayor, 5"),
     ("Le dieron de alta en el hospital.", "退院しました。"),

@@ -250,6 +250,7 @@ def test_lines_are_counted_and_numbered(run: Runner, mini_bundle: Path, path: Pa
     if on_long == "error":
         assert code == 1
         assert "Error: sentence 18 (counted from 1): " in err
+        assert "shorten it, use --on-long split, or --on-long warn" in err
     else:
         assert code == 0
         assert "Warning: 1 of 15 sentences had more than 64 tokens" in err

@@ -25,6 +25,7 @@ _WORD = re.compile(  # a word, the sign at its end, and a number or a word that 
 _NEGATING = re.compile(  # prefixes
     r"\b(?:un|dis|non ?|de|in|im|il|ir|mis|des|dés|mé|on|ont|ent|не|без)+(?=\w{3})|[不未非]"
 )
+_AN = re.compile(r"\ban\b")  # a stable system, an unstable one
 _NAMING = re.compile(  # a letter or a size that sets apart: group B, size XL, ビタミンC
     "(?:(?<=[^\\W\\d_] )|(?<=[ァ-ヶー一-龠]))(?:[A-HJ-UWYZ]|X{1,3}[SL])(?![a-zà-ÿA-Z0-9'’°&/+-]|[.] ?\\w)"
 )
@@ -79,7 +80,7 @@ def opposed(first: str, second: str) -> bool:
 
 def _negated(first: str, second: str) -> bool:
     """Whether the only difference of two texts is a prefix that negates a word."""
-    one, other = (re.findall(r"\w+", text.casefold()) for text in (first, second))
+    one, other = (re.findall(r"\w+", _AN.sub("a", text.casefold())) for text in (first, second))
     if len("".join(one)) == len("".join(other)):
         return False
     return _NEGATING.sub("", " ".join(one)) == _NEGATING.sub("", " ".join(other))
