@@ -24,7 +24,7 @@ import typer
 from translation import TranslationRecipe, compare
 from xsent.bundle import builtin_path
 from xsent.cli.options import split_names
-from xsent.cli.terminal import markdown_table, one_line_errors
+from xsent.cli.terminal import counted, markdown_table, one_line_errors
 from xsent.cpu import processor_name
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.judgements import sts
@@ -331,7 +331,7 @@ def write_ablation(plan: AblationPlan, folder: Path, command: str) -> Path:
     found: dict[str, list[Figures]] = {}
     for file in sorted((folder / "rows").glob("*.json")):
         found.setdefault(file.stem.rpartition("-")[0], []).append(json.loads(file.read_bytes()))
-    about = f"`{command}` on {processor_name()}, {plan.threads} thread{'s' * (plan.threads > 1)} per row."
+    about = f"`{command}` on {processor_name()}, {counted(plan.threads, 'thread')} per row."
     fields = {**vars(plan), "languages": ", ".join(plan.languages), "first": plan.languages[0]}
     method = Section("How it was measured", points=[text.format(**fields) for text in METHOD])
     shown = [group for group in GROUPS if any(row.key in found for row in group.rows)]

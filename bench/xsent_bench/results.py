@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from xsent.cli.terminal import counted
 from xsent.files.atomic import as_data_error, atomic_file
 from xsent_bench import OURS
 
@@ -146,11 +147,9 @@ def systems_in(measurements: Sequence[Measurement]) -> list[str]:
 
 def system_name(axes: Mapping[str, Axis]) -> str:
     """The name of a compared system, with its layers if it is a bundle."""
-    return (
-        f"{axes['system']}, {axes['layers']} layer{'s' * (axes['layers'] != 1)}"
-        if axes["layers"] != NONE
-        else str(axes["system"])
-    )
+    if axes["layers"] == NONE:
+        return str(axes["system"])
+    return f"{axes['system']}, {counted(int(axes['layers']), 'layer')}"
 
 
 def heading(figure: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from xsent.backends.threads import available_cpus
 from xsent.bundle import Bundle, builtin_path
+from xsent.cli.terminal import counted
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
 from xsent.tokenizer import Tokenizer
@@ -21,11 +22,6 @@ from xsent_bench.texts import mixed, sentences, texts_of
 from xsent_bench.turns import Task, run_turn
 
 Benchmark = Callable[..., object]
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, such as "1 layer"."""
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def given() -> dict[str, Path]:

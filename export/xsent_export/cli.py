@@ -11,7 +11,7 @@ import typer
 
 from xsent.cli.options import JsonOption, split_names
 from xsent.cli.program import App
-from xsent.cli.terminal import format_table, one_line_errors
+from xsent.cli.terminal import counted, format_table, one_line_errors
 from xsent.errors import find_extra, require_extra
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def format_result(result: "ExportResult", as_json: bool) -> str:
         return json.dumps({"path": str(result.path), **known, **made, **measured})
     lines = [format_table(parity.rows())] if parity else []
     identity = f", fingerprint {result.fingerprint}" if result.fingerprint else ""
-    depth = f"{result.layers} layer{'s' * (result.layers != 1)}"
+    depth = counted(result.layers, "layer")
     line = f"{result.path}: {result.precision}, {depth}, {result.dim} numbers, {result.bytes / 1e6:.1f} MB{identity}"
     if agreement:
         line += f"; cosine to the original over {agreement.sentences:,} sentences: mean "

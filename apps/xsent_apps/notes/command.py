@@ -13,7 +13,7 @@ from xsent import DataError, Hit, SentenceEncoder, cosine_similarity, no_match_m
 from xsent.cli import options
 from xsent.cli.program import App, QueryCommand
 from xsent.cli.rows import row_output
-from xsent.cli.terminal import plain
+from xsent.cli.terminal import counted, plain
 from xsent.errors import find_extra, require_extra
 from xsent_apps.notes.folder import INDEX, Notes
 from xsent_apps.notes.passages import headings_of, sentences_of
@@ -109,7 +109,7 @@ def _watch(notes: Notes, folder: Path, encoder: SentenceEncoder) -> None:
 
     place = notes.index.resolve()
     is_note = lambda _, path: not Path(path).resolve().is_relative_to(place)  # noqa: E731
-    typer.echo(f"Watching {_count(notes.size()[0], 'file')}; Ctrl-C stops.", err=True)
+    typer.echo(f"Watching {counted(notes.size()[0], 'file')}; Ctrl-C stops.", err=True)
     watching = changes(folder, watch_filter=is_note, raise_interrupt=True, yield_on_timeout=True, rust_timeout=1000)
     for number, changed in enumerate(watching):
         if changed or not number:
@@ -137,7 +137,7 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_a
     _report_remarks(notes.remarks)
     if count or not is_asked:
         files, passages = notes.size()
-        done = f"Indexed {_count(files, 'file')}, {_count(passages, 'passage')} in {notes.index}"
+        done = f"Indexed {counted(files, 'file')}, {counted(passages, 'passage')} in {notes.index}"
         typer.echo(f"{done}; new, changed or deleted: {count:,}.", err=True)
     if notes.ignored and (count or not may_fail) and notes.ignored != before[1]:
         typer.echo(f"Ignored, not notes: {_by_kind(notes.ignored)}.", err=True)
@@ -152,10 +152,6 @@ def _report_remarks(remarks: Remarks) -> None:
     for path, lost in remarks.lost.items():
         more = f"; and {len(lost) - 1:,} more" if len(lost) > 1 else ""
         typer.echo(f"Read in part: {plain(path)}: {plain(lost[0])}{more}", err=True)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _by_kind(files: Counter[str]) -> str:

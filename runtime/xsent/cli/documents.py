@@ -10,7 +10,7 @@ import typer
 from xsent.cli import options
 from xsent.cli.program import App
 from xsent.cli.rows import row_output
-from xsent.cli.terminal import print_result
+from xsent.cli.terminal import counted, print_result
 from xsent.errors import DataError, find_extra
 from xsent.files.atomic import file_exists_error
 
@@ -107,7 +107,7 @@ def embed(
             writer.write(name, vector)
     if empty := int((~vectors.any(axis=1)).sum()):
         warnings.warn(f"{empty:,} of {len(vectors):,} documents are empty; their vectors are zero", stacklevel=1)
-    typer.echo(f"{output}: {len(vectors):,} vectors of {encoder.dim} numbers", err=True)
+    typer.echo(f"{output}: {counted(len(vectors), 'vector')} of {encoder.dim} numbers", err=True)
 
 
 @app.command(

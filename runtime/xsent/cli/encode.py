@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from xsent.cli import options
+from xsent.cli.terminal import counted
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -118,4 +119,4 @@ def _encode_rows(
     if empty:
         warnings.warn(f"{empty:,} of {rows:,} {source.unit} are empty; their vectors are zero", stacklevel=1)
     if output is not None:
-        typer.echo(f"{output}: {done + rows:,} vectors of {dim} numbers", err=True)
+        typer.echo(f"{output}: {counted(done + rows, 'vector')} of {dim} numbers", err=True)

@@ -15,7 +15,7 @@ from xsent.cli.mine import cluster, duplicates, mine, score
 from xsent.cli.options import BundleArgument, JsonOption, LayersOption, ModelOption
 from xsent.cli.program import App, Command, Program, QueryCommand
 from xsent.cli.search import index, search
-from xsent.cli.terminal import FAILED, format_facts, format_table, plain, print_json, print_result
+from xsent.cli.terminal import FAILED, counted, format_facts, format_table, plain, print_json, print_result
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -179,7 +179,7 @@ def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
         if not as_json:
             typer.echo(f"{finding.status:<7}  {finding.subject:<13}  {plain(finding.text)}")
     problems = sum(finding.status == "problem" for finding in findings)
-    summary = f"{problems} problem{'s' * (problems > 1)}" if problems else "xsent works here"
+    summary = counted(problems, "problem") if problems else "xsent works here"
     report = {"problems": problems, "findings": [asdict(finding) for finding in findings]}
     print_result(report, summary, as_json=as_json)
     if problems:

@@ -12,7 +12,7 @@ import typer
 
 from xsent.cli import options
 from xsent.cli.rows import asks_json, row_output
-from xsent.cli.terminal import format_table
+from xsent.cli.terminal import counted, format_table
 from xsent.errors import DataError, find_extra
 from xsent.files.tables import TextSource, place_of, read_pairs
 from xsent.progress import Progress
@@ -92,7 +92,7 @@ def mine(
             source, target = texts[0][i], texts[1][j]
             row = [score, source, target, place_of(source, i + 1), place_of(target, j + 1)]
             write(row[: len(columns)])
-    typer.echo(f"{len(kept):,} pairs of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
+    typer.echo(f"{counted(len(kept), 'pair')} of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
 
 
 def score(
@@ -189,9 +189,9 @@ def duplicates(
     rows = _lines_with_words(texts, unify=False)
     found = mine_paraphrases(read, threshold=threshold, rows=rows, show_progress_bar=None)
     found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
-    count = "1 pair differs" if len(differing) == 1 else f"{len(differing):,} pairs differ"
+    differ = f"{counted(len(differing), 'pair')} differ{'s' * (len(differing) == 1)}"
     apart = (
-        f"; {count} in a number, a negation, an opposite or who did what; --no-strict takes them too"
+        f"; {differ} in a number, a negation, an opposite or who did what; --no-strict takes them too"
         if len(differing)
         else ""
     )
@@ -208,7 +208,7 @@ def duplicates(
                 write([number, names[row], texts[row]])
     extra = sum(map(len, groups)) - len(groups)
     repeated = f"{extra:,} of {len(texts):,} {source.unit} repeat another"
-    typer.echo(f"{len(groups):,} group{'s' * (len(groups) != 1)}; {repeated}{apart}", err=True)
+    typer.echo(f"{counted(len(groups), 'group')}; {repeated}{apart}", err=True)
 
 
 def cluster(
@@ -261,7 +261,7 @@ def cluster(
     belong = f"{none:,} belong{'s' * (none == 1)} to none"
     if not names and number is None:
         belong += f"; lower --smallest (now {smallest}) or --threshold (now {threshold:g})"
-    typer.echo(f"{len(names):,} clusters of {len(read):,} texts; {belong}", err=True)
+    typer.echo(f"{counted(len(names), 'cluster')} of {counted(len(read), 'text')}; {belong}", err=True)
 
 
 def _of_both(name: str | None) -> list[str | None]:

@@ -8,7 +8,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from xsent.cli.terminal import align_cells, plain, to_json_line
+from xsent.cli.terminal import align_cells, counted, plain, to_json_line
 from xsent.files.atomic import atomic_file, file_exists_error
 
 WriteRow = Callable[[Sequence[object]], None]
@@ -73,7 +73,7 @@ def _written_rows(path: Path, columns: Columns, as_json: bool) -> Iterator[Write
                 yield write_row
         finally:
             text.detach()  # flushes the text and leaves the file open
-    sys.stderr.write(f"{path}: {count:,} rows\n")
+    sys.stderr.write(f"{path}: {counted(count, 'row')}\n")
 
 
 @contextmanager

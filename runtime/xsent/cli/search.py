@@ -12,6 +12,7 @@ import typer
 
 from xsent.cli import options
 from xsent.cli.rows import asks_json, row_output
+from xsent.cli.terminal import counted
 
 if TYPE_CHECKING:
     from xsent.search.index import Hit
@@ -63,7 +64,7 @@ def index(
         count = len(opened)
     if empty := made.lines - count:
         warnings.warn(f"{empty:,} of {made.lines:,} {texts.unit} have no words; they are never found", stacklevel=1)
-    typer.echo(f"{index}: {count:,} texts", err=True)
+    typer.echo(f"{index}: {counted(count, 'text')}", err=True)
 
 
 def search(

@@ -78,6 +78,11 @@ def plain(text: object) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as "1 vector"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def _exit(message: str, code: int) -> None:
     line = plain(message)
     sys.stderr.write(f"Error: {line if len(line) <= _LONG else f'{line[:_LONG]} … {line[-_LONG:]}'}\n")
