@@ -256,7 +256,6 @@ def test_a_document_that_cannot_be_stored_is_refused_and_the_index_stays(path: P
         ("b", 1.5, [(2, "text")], "document 'b': its stamp is 1.5; convert it with str"),
         (Path("b"), "1", [(2, "text")], r"its name is PosixPath\('b'\); convert it with str"),
         ("b", "", [(2, "text")], "document 'b': its stamp is empty, which means incomplete"),
-        ("b", "", [], "document 'b': its stamp is empty, which means incomplete"),
     ]:
         wrong: Any = Document(name, stamp, passages)  # type: ignore[arg-type]
         raises((TypeError, ValueError), message, update_index, path, [wrong], REPLAY)

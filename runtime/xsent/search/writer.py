@@ -215,16 +215,12 @@ class _Unsaved:
 
 
 def _check_named(document: Document) -> None:
-    """Raise TypeError or ValueError unless this is a document with a name and a stamp: SQLite would store anything."""
+    """Raise TypeError if this is not a document with a name and a stamp that are str: SQLite would store anything."""
     if not isinstance(document, Document):
         raise TypeError(f"got {document!r:.80}; expected documents, such as Document(name, stamp, passages)")
     for field in ("name", "stamp"):
         if not isinstance(value := getattr(document, field), str):
             raise TypeError(f"document {document.name!r}: its {field} is {value!r:.80}; convert it with str")
-    if not document.stamp:
-        raise ValueError(
-            f"document {document.name!r}: its stamp is empty, which means incomplete; give it one, such as its date"
-        )
 
 
 def _parts(document: Document, passage: Any) -> tuple[int, str, str]:  # noqa: ANN401  validates caller input
@@ -237,6 +233,8 @@ def _parts(document: Document, passage: Any) -> tuple[int, str, str]:  # noqa: A
     for text in texts:
         if not isinstance(text, str):
             raise TypeError(f"{place}, line {line}: {not_text(text)}")
+    if not document.stamp:
+        raise ValueError(f"{place}: its stamp is empty, which means incomplete; give it one, such as its date")
     return line, texts[0], "".join(texts[1:])
 
 
