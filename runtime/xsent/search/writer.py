@@ -233,7 +233,7 @@ def _parts(document: Document, passage: Any) -> tuple[int, str, str]:  # noqa: A
     for text in texts:
         if not isinstance(text, str):
             raise TypeError(f"{place}, line {line}: {not_text(text)}")
-    if not document.stamp:
+    if not document.stamp:  # a document without passages may have none, so that it is read again
         raise ValueError(f"{place}: its stamp is empty, which means incomplete; give it one, such as its date")
     return line, texts[0], "".join(texts[1:])
 
