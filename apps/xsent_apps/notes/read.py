@@ -139,7 +139,8 @@ def _read_text(text: str) -> Source:
     if _CLIPPING.match(text):
         return Source([*_clippings(text)], [])
     about, text, first = split_front_matter(text)
-    return Source(written_lines(enumerate(without_furigana(text).split("\n"), first)), about)
+    pages = _without_repeated([page.split("\n") for page in without_furigana(text).split(PAGE_END)])
+    return Source(written_lines(enumerate(PAGE_END.join(map("\n".join, pages)).split("\n"), first)), about)
 
 
 def _clippings(text: str) -> Iterator[tuple[int, str]]:
@@ -222,14 +223,14 @@ def _bare(title: str) -> str:
 
 
 def _without_repeated(pages: list[list[str]]) -> list[list[str]]:
-    """Drop lines at the edges of pages that are, apart from numbers, on nearly every page with text."""
+    """Empty the lines at the edges of pages that are, apart from numbers, on nearly every page with text."""
     edges = [{_alike(line) for line in [*page[:_EDGE], *page[-_EDGE:]]} for page in pages if "".join(page).strip()]
     counts = Counter(line for edge in edges for line in edge)
     repeated = {line for line, count in counts.items() if line and count > 1 and count >= _MOST_PAGES * len(edges)}
     kept = []
     for page in pages:
         inner = range(_EDGE, len(page) - _EDGE)
-        kept.append([line for place, line in enumerate(page) if place in inner or _alike(line) not in repeated])
+        kept.append([line * (place in inner or _alike(line) not in repeated) for place, line in enumerate(page)])
     return kept
 
 
