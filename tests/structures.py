@@ -65,8 +65,8 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     "links and pictures": (
         "- [B](#b)\n\n# [A *b*](a.md)\nSee [the [old] map](<a b.png> 'c') and [`ls`](a(b).html), "
         "[![the car](a.png =3x)](b), [one][1], [Two] and [x].\n\n"
-        "[1]: https://a.example 'One'\n[two]: b.md#c\n[^1]: Note.\n",
-        [("See the [old] map and `ls`, the car, one, Two and [x]. Note.", "A b")],
+        "[1]: https://a.example 'One'\n[two]: b.md#c\n[^1]: Note.\n\nIt^[the *old*\none] and `^[it]`.\n",
+        [("See the [old] map and `ls`, the car, one, Two and [x]. Note. It (the old one) and `^[it]`.", "A b")],
     ),
     "links to pages": (
         "[[A]] [[a/B#C|the d]] [[E#F]] [[#G]] [[H#^i]] ![[j.png|300]] ![[K]] `[[L]]` [[ -f m ]]\n\n"
@@ -168,7 +168,8 @@ ORG = """:PROPERTIES:
 #+STARTUP: overview
 
 The cot-
-tage [cite/t:see @secret p. 3; @secret].[fn:1] @@comment:secret@@
+tage[fn:a: built
+late] leaks [cite/t:see @secret p. 3; @secret].[fn:1] @@comment:secret@@
 # secret
 * Tasks [1/3]
 ** TODO [#A] Call the plumber :phone:urgent:
@@ -198,6 +199,7 @@ Mend [[https://a.example][the roof]], see [[roof.png]]. *Now /or/* never: =a *b*
 |------+-----|
 | Room | Key |
 |------+-----|
+| <l5> | <r> |
 | Hall | 15  |
 #+TBLFM: $1=2
 :open:
@@ -207,7 +209,7 @@ Mend [[https://a.example][the roof]], see [[roof.png]]. *Now /or/* never: =a *b*
 End.
 """
 ORG_SHOWN: Shown = [
-    ("The cottage.", ""),
+    ("The cottage (built late) leaks.", ""),
     ("- TODO Call the plumber, phone, urgent", "Tasks"),
     (
         "- It leaks. # ls # -l * ls Mend the roof, see roof.png. Now or never: `a *b*`, ~/c and 2 * 3 * 4.",

@@ -440,6 +440,8 @@ FOOTERS = [
     "Voir la version en ligne dans le navigateur\nBekijk deze mail in je browser",
     "—\nReply to this email directly or view it on GitHub.\nYou are receiving this because you were mentioned.",
     "Newsletter abmelden",
+    "##- Por favor, escriba su respuesta encima de esta línea -##\nEste correo electrónico es un servicio de Muebles.",
+    "Diese E-Mail ist ein Service von Möbel. Bereitgestellt durch Zendesk\nThis email is a service from Desks.",
     "To unsubscribe from this list, click here.\nTo subscribe or unsubscribe via the Web, visit",
     "Vous recevez cet e-mail parce que vous êtes inscrit.\nSe désabonner",
     TEAMS,

@@ -178,6 +178,13 @@ def test_a_pdf_has_pages(tmp_path: Path) -> None:
         raises(DataError, longer, texts, tmp_path, file, "a.pdf")
 
 
+def test_lines_at_the_edges_of_printed_pages_are_left_out(tmp_path: Path) -> None:
+    page = "Lease of Elm Street\n\n{}\n\n            Page {} of 3\n"
+    text = "\f".join(page.format(*each) for each in (("Elm Street is long.", 1), ("The rent is due.", 2), ("Bye.", 3)))
+    assert texts(tmp_path, text, "a.txt") == ["Elm Street is long.", "The rent is due.", "Bye."]
+    assert texts(tmp_path, "Page 1 of 3\nPage 2 of 3\n", "a.txt") == ["Page 1 of 3 Page 2 of 3"]
+
+
 def test_marks_of_a_pdf_are_headings_and_its_lines_are_no_markdown(tmp_path: Path) -> None:
     pytest.importorskip("pypdfium2")
     page = "Contents\r\n1. Trip . . . . . 1\r\n1. Our  Trip\r\n# apt install\r\n---\r\n"

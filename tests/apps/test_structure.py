@@ -1,6 +1,7 @@
 """What is not text in files of each kind: comments, data, furigana, settings, hyphens at the ends of lines."""
 
 import io
+import re
 import zipfile
 from pathlib import Path
 
@@ -75,6 +76,8 @@ def test_lines_of_japanese_that_are_cut_at_a_margin_are_one(tmp_path: Path) -> N
     text = "鈴木様 拝啓。 倉庫の屋根の修理について業者から見積もりが届きました。 足場代を含 む。"
     for name, content in (("a.txt", note), ("a.md", note), ("a.html", f"<p>{note}".replace("\n\n", "<p>"))):
         assert [" ".join(found for found, _ in shown(tmp_path, name, content))] == [text]
+    fields = "日時：三月十二日火曜日の午前十時から正午\n場所：市民会館\n"
+    assert shown(tmp_path, "a.txt", fields) == [("日時：三月十二日火曜日の午前十時から正午 場所：市民会館", "")]
 
 
 def test_a_drawn_line_separates_and_underlines_only_what_fits(tmp_path: Path) -> None:
@@ -131,6 +134,10 @@ name="_ftn1"><span class=MsoFootnoteReference>[1]</span></a> No drums.</p>"""
     thread = """<dl class=postprofile><dd>Posts: 1207</dl><h3>Re: Noise</h3><p>It squeaks.</p><div id=sig2>Ride on</div>
 <h3>Re: Noise</h3><p>Grease it.</p><div class=pagination>Page 1 of 1</div>"""
     assert shown(tmp_path, "a.html", thread) == [("It squeaks.", "Re: Noise"), ("Grease it.", "Re: Noise")]
+    wiki = """<h1>Mill</h1><ul class="mw-portlet mw-portlet-lang"><li><a hreflang=de>Deutsch</a></ul><ul><li
+class="lang-item lang-item-12"><a hreflang=fr>Français</a></ul>
+<p>It is <code class="language-python lang-py">off</code>.</p>"""
+    assert shown(tmp_path, "a.html", wiki) == [("It is off.", "Mill")]
     assert shown(tmp_path, "a.html", "<h2>II<br/>The fog</h2><p>It came.</p>") == [("It came.", "II The fog")]
 
 
@@ -310,5 +317,20 @@ def test_hyphens_and_notes_of_word_are_read(tmp_path: Path) -> None:
         archive.writestr("word/footnotes.xml", note.format("footnote", WORD, 2, "Seit 1902."))
         archive.writestr("word/endnotes.xml", note.format("endnote", WORD, 1, "Bis heute."))
     assert shown(tmp_path, "a.docx", file.getvalue()) == [
-        ("Die U-Bahn im Verein Seit 1902. Bis heute. fährt. Frei.", "")
+        ("Die U-Bahn im Verein fährt. Seit 1902. Bis heute. Frei.", "")
+    ]
+
+
+def test_notes_of_writer_are_below_their_sentence_or_heading(tmp_path: Path) -> None:
+    pytest.importorskip("defusedxml")
+    body = "<text:note-citation>1</text:note-citation><text:note-body><text:p>{}</text:p></text:note-body>"
+    note = f"<text:note>{body}</text:note>"
+    heading = f"<text:h text:outline-level='1'>Notice{note.format('See the law.')}</text:h>"
+    sentence = f"<text:p>It takes three months{note.format('Or one.')} to leave.</text:p>"
+    with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
+        archive.writestr(
+            "content.xml", re.sub("<text:table-of.*(?=</office:text>)", heading + sentence, ODT, flags=re.DOTALL)
+        )
+    assert shown(tmp_path, "a.odt", file.getvalue()) == [
+        ("See the law. It takes three months to leave. Or one.", "Notice")
     ]

@@ -81,6 +81,7 @@ _ADDRESS = re.compile(  # of a link whose text is elsewhere
     re.MULTILINE,
 )
 _REFERENCE = re.compile(r"!?\[([^\[\]]*+)\](?:\[([^\[\]\n]*+)\])?(?!\()")
+_NOTE = re.compile(r"(?<=\S)\^\[([^\[\]]{1,500})\]")  # a footnote where its number would be
 _JOPLIN = re.compile(r"\n\nid: [0-9a-f]{32}\n(?:\w+:[^\n]*\n)*type_: \d+\s*\Z")  # below a note of its raw export
 
 
@@ -134,7 +135,7 @@ def _plain(text: str) -> str:
     text = without_furigana(without_ruby_tags(text))
     if "<" in text:
         text = _TAG.sub(_without_tag, _BARE_ADDRESS.sub(r"\1", text))
-    text = without_marks(_without_references(text))
+    text = _NOTE.sub(r" (\1)", without_marks(_without_references(text)))
     return _ENTITY.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
 
 

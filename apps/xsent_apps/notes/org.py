@@ -23,6 +23,7 @@ _COMMENT = re.compile(r"[ \t]*#(?:\s|$)|%%\(")
 _FIXED = re.compile(r"^[ \t]*: ")
 _ESCAPE = re.compile(r"^([ \t]*),(?=\*|#\+|,)")  # in a block
 _LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]+)\])?\]")
+_NOTE = re.compile(r"\[fn:[\w-]*:\s*+([^\[\]]{1,500})\]")  # a footnote where its number would be
 # The number of a footnote, a citation, a comment, the target of a link.
 _UNSEEN = re.compile(r"\[fn:[\w-]+\]|[ \t]?\[cite(?:/[\w/-]+)?:[^\[\]\n]*\]|@@comment:[^@\n]*@@|<<<?[^<>\n]+>>>?[ \t]?")
 _MARKED = re.compile(  # code, and emphasis
@@ -30,7 +31,7 @@ _MARKED = re.compile(  # code, and emphasis
     r"(?:([=~])(?!\s)((?:(?!\1)[^\n`]){1,200})(?<!\s)\1|([*/_+])(?!\s)((?:(?!\3)[^\n]){1,200})(?<!\s)\3)"
     r"(?=[\s)}'\"|.,;:!?\[-]|$)"
 )
-_TABLE_RULE = re.compile(r"[ \t]*\|[-+| \t]+$")
+_TABLE_RULE = re.compile(r"[ \t]*\|(?:[-+| \t]|<[lcr]?\d*>)+$")  # or a row with the widths of columns
 
 _MARKDOWN_HEADING = re.compile("#+(?= )")
 _CODE = ("src", "example", "export")
@@ -39,7 +40,7 @@ _FENCE = "~" * 40  # longer than any in the code
 
 def read_org(text: str) -> Source:
     """An Org file without drawers, planning and comments; its title, tags and aliases are its names."""
-    file = _File(without_furigana(text).split("\n"))
+    file = _File(_NOTE.sub(r" (\1)", without_furigana(text)).split("\n"))
     return Source(_with_tasks(list(file.shown())), file.about)
 
 
@@ -70,7 +71,7 @@ class _File:
             elif _COMMENT.match(line) or _PLANNED.match(line) or _CHANGED.match(line):
                 yield self._place, ""
             elif _TABLE_RULE.match(line):
-                yield self._place, line.replace("+", "|")
+                yield self._place, "|---|"
             else:
                 yield self._place, as_text(_inline(_FIXED.sub("", line)))
 

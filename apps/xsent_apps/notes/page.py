@@ -25,6 +25,7 @@ _CLASSES_WITHOUT_TEXT = re.compile(
     r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|no-?print|(header|hash)-?link|header-anchor|"
     r"anchor(js)?-link|([\w-]*-)?skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
     r"toc(-macro)?|msotoc\d|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|widget-area|pagination|(s-)?top-?bar|(js-)?post-menu|"
+    r"mw-portlet-lang|interlanguage-link|lang(uage)?s?[-_](item|list|menu|nav|picker|select(or)?|switch(er)?)s?|"
     r"(ad|advert(isement)?)([-_]+(container|wrapper|slot|label|banner|unit|box))+|advertisement|adsbygoogle|"
     r"cookies?([-_]?(law|banner|notice|consent|info|popup|bar|dialog|modal))*|onetrust-[\w-]*|"
     r"cybotcookiebotdialog|sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"

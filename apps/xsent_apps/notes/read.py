@@ -139,7 +139,8 @@ def _read_text(text: str) -> Source:
     if _CLIPPING.match(text):
         return Source([*_clippings(text)], [])
     about, text, first = split_front_matter(text)
-    return Source(written_lines(enumerate(without_furigana(text).split("\n"), first)), about)
+    pages = _without_repeated([page.split("\n") for page in without_furigana(text).split(PAGE_END)])
+    return Source(written_lines(enumerate(PAGE_END.join(map("\n".join, pages)).split("\n"), first)), about)
 
 
 def _clippings(text: str) -> Iterator[tuple[int, str]]:
@@ -222,14 +223,14 @@ def _bare(title: str) -> str:
 
 
 def _without_repeated(pages: list[list[str]]) -> list[list[str]]:
-    """Drop lines at the edges of pages that are, apart from numbers, on nearly every page with text."""
+    """Empty the lines at the edges of pages that are, apart from numbers, on nearly every page with text."""
     edges = [{_alike(line) for line in [*page[:_EDGE], *page[-_EDGE:]]} for page in pages if "".join(page).strip()]
     counts = Counter(line for edge in edges for line in edge)
     repeated = {line for line, count in counts.items() if line and count > 1 and count >= _MOST_PAGES * len(edges)}
     kept = []
     for page in pages:
         inner = range(_EDGE, len(page) - _EDGE)
-        kept.append([line for place, line in enumerate(page) if place in inner or _alike(line) not in repeated])
+        kept.append([line * (place in inner or _alike(line) not in repeated) for place, line in enumerate(page)])
     return kept
 
 
@@ -296,7 +297,7 @@ def _lines(parent: "Element", styles: Mapping[str, int], is_item: bool = False) 
         elif element.tag == _ITEM:
             yield from _lines(element, styles, is_item=True)
         elif (level := _level(element, styles)) != _CONTENTS:
-            yield from _block(_text(element), level, is_item or element.find(_NUMBERED) is not None)
+            yield from _block([*_texts_in(element)], level, is_item or element.find(_NUMBERED) is not None)
 
 
 def _level(element: "Element", styles: Mapping[str, int]) -> int:
@@ -318,13 +319,13 @@ def _outermost(parent: "Element", tags: Collection[str]) -> Iterator["Element"]:
             rest += reversed(element)
 
 
-def _block(text: str, level: int, is_item: bool) -> Iterator[str]:
-    """A paragraph in Markdown."""
-    if not text or level or not is_item:
-        yield f"{'#' * level} {text}" if level else text
-        yield ""
-    else:
-        yield f"- {text}"
+def _block(texts: Sequence[str], level: int, is_item: bool) -> Iterator[str]:
+    """A paragraph in Markdown and its notes; those of a heading are below it."""
+    if level:
+        yield from (f"{'#' * level} {texts[0]}", "")
+        texts = texts[1:]
+    text = " ".join(filter(None, texts))
+    yield from [f"- {text}"] if text and is_item and not level else [text, ""]
 
 
 def _table(table: "Element") -> Iterator[str]:
@@ -360,30 +361,32 @@ def _texts(cells: Iterable["Element"], above: Sequence[str]) -> list[str]:
 
 def _text(element: "Element", without: Collection[str] = ()) -> str:
     """The visible text of an element on one line, without elements that have these tags."""
-    return " ".join("".join(_pieces(element, _WORDS if element.tag.startswith(_W) else "", without)).split())
+    return " ".join(filter(None, _texts_in(element, without)))
 
 
-def _pieces(element: "Element", only: str, without: Collection[str]) -> Iterator[str]:
-    """The text in an element; with `only` that of one kind of element."""
-    rest: list[Element | str] = [element]  # a stack
-    while rest:
-        piece = rest.pop()
-        if isinstance(piece, str):
-            yield piece
-        elif piece.tag not in _UNSEEN and piece.tag not in without and not _is_vanished(piece):
-            # Paragraphs of notes and cells are inside other paragraphs.
-            if piece.tag in _SPACES or piece.tag in _PARAGRAPHS:
-                yield " "
-            elif piece.tag == _HYPHEN:
-                yield "-"
-            if piece.text and only in ("", piece.tag):
-                yield piece.text
-            if piece.tag in _PARAGRAPHS:
-                rest.append(" ")
-            for child in reversed(piece):
-                if child.tail and not only:
-                    rest.append(child.tail)
-                rest.append(child)
+def _texts_in(element: "Element", without: Collection[str] = ()) -> Iterator[str]:
+    """The text of an element, then those of the paragraphs inside it, such as notes and boxes, each on one line."""
+    is_word = element.tag.startswith(_W)  # which has text only in `_WORDS`
+    paragraphs = [element]
+    for paragraph in paragraphs:  # grows while iterating
+        pieces = list[str]()
+        rest: list[Element | str] = [paragraph]  # a stack
+        while rest:
+            piece = rest.pop()
+            if isinstance(piece, str):
+                pieces.append(piece)
+            elif piece.tag in _PARAGRAPHS and piece is not paragraph:
+                paragraphs.append(piece)
+            elif piece.tag not in _UNSEEN and piece.tag not in without and not _is_vanished(piece):
+                if piece.tag in _SPACES or piece.tag == _HYPHEN:
+                    pieces.append("-" if piece.tag == _HYPHEN else " ")
+                if piece.text and (piece.tag == _WORDS or not is_word):
+                    pieces.append(piece.text)
+                for child in reversed(piece):
+                    if child.tail and not is_word:
+                        rest.append(child.tail)
+                    rest.append(child)
+        yield " ".join("".join(pieces).split())
 
 
 def _is_vanished(element: "Element") -> bool:

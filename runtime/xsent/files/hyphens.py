@@ -14,7 +14,9 @@ _LETTERS = re.compile(r"\w+")
 _JAPANESE = "\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff々〆ヶ〇"
 _WRAPPED = re.compile(rf"[{_JAPANESE}]$")
 _WRAPPED_LENGTH = 20  # characters; a shorter line of Japanese, such as a name, is not cut at a margin
-_CONTINUED = re.compile(rf"\s*+([「『（]?[{_JAPANESE}]++[」』）、。！？]*+)\s*+")
+_CONTINUED = re.compile(
+    rf"\s*+([「『（]?[{_JAPANESE}]++[」』）、。！？]*+)(?!\s*+[：:])\s*+"
+)  # no field, such as 場所：
 _LONGEST = 80  # characters around a cut that matter
 # The rest of a word with its punctuation, and what follows up to the next word: a line that began with a number or a
 # sign could be read as an item of a list.

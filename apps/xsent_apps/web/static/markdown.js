@@ -80,6 +80,7 @@ const INLINE = new Set(
 const BLOCK =
   /^(?:address|article|aside|blockquote|br|center|d[dlt]|details|div|figcaption|figure|footer|h[1-6r]|header|img|li|main|nav|[ou]l|p|picture|section|summary|table|tbody|td|tfoot|th|thead|tr)$/;
 const ADDRESS = /^ {0,3}\[(?!\^)([^[\]\n]+)\]:[ \t]+<?(?!data:)(?=\S*(?:[/#]|\.\w))\S+>?(?:[ \t]+["'(][^\n]*)?[ \t]*$/gm;
+const NOTE = /(?<=\S)\^\[([^[\]]{1,500})\]/g; // a footnote where its number would be
 const REFERENCE = /!?\[([^[\]]*)\](?:\[([^[\]\n]*)\])?(?!\()/g;
 const ENTITY = /&(?:#(\d{1,6})|#x([0-9a-f]{1,5})|(lt|gt|amp|quot|apos|nbsp));/gi; // those that programs write
 const NAMED = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'", nbsp: "\u00a0" };
@@ -104,7 +105,8 @@ function withoutMarks(text) {
       if (label && !/^[\dx]*$/.test(label)) return label;
       const name = page.replace(/#?\^.*/, "").replace(/^#/, "").replaceAll("#", " > ");
       return found[0] === "!" ? named(name) : name;
-    });
+    })
+    .replace(NOTE, " ($1)");
   return EMPHASIS.reduce((rest, emphasis) => rest.replace(emphasis, "$1"), shown).replace(ENTITY, (_, number, hex, name) =>
     name ? NAMED[name.toLowerCase()] : String.fromCodePoint(hex ? parseInt(hex, 16) : number),
   );
