@@ -40,6 +40,13 @@ _ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volum
     "|\\b(?i:vol(?:ume[ns]?|[.])?|b(?:an)?d[.]?|tom[eo]|deel|teil|part(?:ie|e)?|chapter|kapitel|chapitre|cap[íi]tulo|capitolo"
     "|hoofdstuk|том|часть|глава) [IVX](?!\\w)"
 )
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−", "0123456789-+-")
+_SCIENTIFIC = re.compile(  # 1.5 × 10^6, 10⁶, which the form NFKC makes 106, and 1.5e6
+    "(?<![0-9A-Za-z.,^])(?<![0-9A-Za-z]-)"
+    "(?:(?:<FACTOR> ?[×x·⋅*] ?)?10(?:\\^ ?|(?=[⁻⁺⁰¹²³⁴-⁹]))|<FACTOR>[eE])([-−+⁻⁺]?[0-9⁰¹²³⁴-⁹]{1,2})"
+    "(?![0-9A-Za-z⁰¹²³⁴-⁹])".replace("<FACTOR>", "([0-9]{1,4}(?:[.,][0-9]{1,6})?)")
+)
+_MOST_DECIMALS = 9  # of a number, see `xsent.numbers`
 _POWER = re.compile(f"(?<=[0-9])( ?(?:[ck]?m|ft|[кс]?м))\\^?([23])(?![0-9{LETTERS}])")  # m² in the form NFKC, or m^2
 _MINUS = re.compile(  # before a number
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
@@ -109,7 +116,7 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
 
 def quantities(text: str) -> list[Quantity]:
     """All quantities of a text, in digits or in words."""
-    plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", text))
+    plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", _SCIENTIFIC.sub(_written_out, text)))
     folded = FRACTION.sub(_decimal, _ONE.sub("1 ", plain.casefold()))
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
     folded, times = clock_times(_TENTHS.sub(_percent, folded))
@@ -117,6 +124,14 @@ def quantities(text: str) -> list[Quantity]:
     named = (Number("plain", *found.span(), (forms,)) for word, forms in _NAMED for found in word.finditer(folded))
     every = sorted([*numbers, *number_words(folded, numbers), *named, *times], key=lambda number: number.start)
     return [*chain.from_iterable(_read(folded, number) for number in every)]
+
+
+def _written_out(scientific: re.Match[str]) -> str:
+    """1.5 × 10^6 as 1500000; as it is if it has more decimals than numbers are read with."""
+    factor, mantissa, exponent = scientific.groups("")
+    number = (factor or mantissa or "1").replace(",", ".")
+    written = f"{Decimal(f'{number}e{exponent.translate(_SUPERSCRIPTS)}'):f}"
+    return written if len(written.partition(".")[2]) <= _MOST_DECIMALS else scientific[0]
 
 
 def _percent(tenths: re.Match[str]) -> str:
