@@ -279,6 +279,18 @@ SAME_NUMBER = [
     ("500 nm", "0.5 µm"),
     ("2.4 GHz", "2400 MHz"),
     ("200 ms", "0,2 Sekunden"),
+    ("Chapter IX", "Neuntes Kapitel"),
+    ("the fifth floor", "5. Stock"),
+    *combinations("the twelfth century|le douzième siècle|siglo XII|двенадцатый век|de twaalfde eeuw".split("|"), 2),
+    *combinations("the 21st century|the twenty-first century|le vingt et unième siècle".split("|"), 2),
+    *combinations("das einundzwanzigste Jahrhundert|il ventunesimo secolo|двадцать первый век".split("|"), 2),
+    ("le dix-septième jour", "am siebzehnten Tag"),
+    ("den einunddreißigsten", "the 31st"),
+    ("em décimo quinto lugar", "in fifteenth place"),
+    ("She was ninth, the tenth place went to me.", "Elle était à la neuvième place, j'étais dixième."),
+    ("a fifth of the people", "20% der Leute"),
+    ("un cuarto para dos", "a room for two"),
+    ("a thirty-second video", "a 30-second video"),
 ]
 OTHER_NUMBER = [
     ("Rest it for half an hour.", "Rest it for an hour and a half."),
@@ -363,6 +375,10 @@ OTHER_NUMBER = [
     ("5 µl", "5 ml"),
     ("20 kHz", "20 MHz"),
     ("100 kcal", "100 kJ"),
+    ("The fourth chapter is long.", "The fifth chapter is long."),
+    ("Chapter IX", "Elftes Kapitel"),
+    ("шестой этаж", "il settimo piano"),
+    ("o sétimo andar", "de achtste verdieping"),
 ]
 OPPOSITES = [
     ("Se dio de alta en el servicio.", "Se dio de baja del servicio."),
