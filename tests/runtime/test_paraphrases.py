@@ -291,6 +291,11 @@ SAME_NUMBER = [
     ("a fifth of the people", "20% der Leute"),
     ("un cuarto para dos", "a room for two"),
     ("a thirty-second video", "a 30-second video"),
+    ("A man bought two apples.", "Ein Mann kaufte zwei Äpfel."),
+    ("I need a room for two people.", "Necesito una habitación para dos."),
+    ("Wait an hour.", "Attendez 60 minutes."),
+    ("three times a day for 5 days", "5 Tage lang dreimal täglich"),
+    ("It has a bedroom and two other rooms.", "Es hat ein Schlafzimmer und zwei andere Zimmer."),
 ]
 OTHER_NUMBER = [
     ("Rest it for half an hour.", "Rest it for an hour and a half."),
@@ -379,6 +384,11 @@ OTHER_NUMBER = [
     ("Chapter IX", "Elftes Kapitel"),
     ("шестой этаж", "il settimo piano"),
     ("o sétimo andar", "de achtste verdieping"),
+    ("Take one tablet.", "Take two tablets."),
+    ("Nehmen Sie eine Tablette.", "Nehmen Sie zwei Tabletten."),
+    ("Prenez un comprimé.", "Prenez deux comprimés."),
+    ("за один день", "in due giorni"),
+    ("in a week", "in zwei Wochen"),
 ]
 OPPOSITES = [
     ("Se dio de alta en el servicio.", "Se dio de baja del servicio."),

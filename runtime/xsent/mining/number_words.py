@@ -101,6 +101,8 @@ def _between(folded: str, start: int, end: int) -> Iterator[Number]:
         if forms:
             last = parts[place + count - 1]
             yield Number("ordinal" if last.word in _ORDINALS else "plain", parts[place].start, last.end, (forms,))
+        elif parts[place].word in _ONE | _ARTICLES and (not place or parts[place - 1].word not in _HALVES):
+            yield Number("article", parts[place].start, parts[place].end, (("1",),))
         place += count
 
 

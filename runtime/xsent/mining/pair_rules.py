@@ -74,9 +74,7 @@ def _read(text: str) -> _Read:
 
 
 def _differ(first: _Read, second: _Read) -> bool:
-    """Whether texts have opposites or numbers that differ; a text may omit its numbers."""
-    both = first.quantities and second.quantities
-    return bool(both and differ(first.quantities, second.quantities)) or exclude(first.poles, second.poles)
+    return differ(first.quantities, second.quantities) or exclude(first.poles, second.poles)
 
 
 def _words(text: str) -> str:

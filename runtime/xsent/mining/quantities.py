@@ -66,6 +66,7 @@ _BEFORE_CHRIST = re.compile(  # after a year or a century
 _NOUN = re.compile("[ -]([^\\W\\d_]{4,40})| ?([-–:/])(?= ?[0-9])")  # 3:1 is not 1:3
 _TIMES = re.compile("twice|thrice|\\w+maa?l|дважды|трижды|четырежды")
 _LETTER_AFTER = re.compile(f"[a-z](?![0-9{LETTERS}])")
+_NOUN_LETTERS = 4
 _BEFORE = 16  # characters before a number that may be its sign or its currency
 _OF_HALF = {"30", "50", "6", "12", "500"}  # without a unit: полчаса is 30 minutes, 半年 6 months
 
@@ -77,6 +78,7 @@ class Quantity(NamedTuple):
     also: frozenset[str]  # what it may be beside one of another notation: 6 at "6 p.m."
     unit: str  # empty if unknown
     noun: str = ""  # the word after a number without a unit, if it is not short; ":" after the first of 3:1 and 3–1
+    is_article: bool = False  # "a" and "one", which say a number only beside the same noun: a tablet, two tablets
 
 
 def differ(first: list[Quantity], second: list[Quantity]) -> bool:
@@ -84,18 +86,19 @@ def differ(first: list[Quantity], second: list[Quantity]) -> bool:
 
     Three rooms and two baths are not two rooms and three baths, nor three tablets twice a day "dreimal zwei Tabletten".
     """
-    lacking = _lacks(first, second), _lacks(second, first)
-    if all(lacking) or (any(lacking) and len(first) == len(second)):
+    one, other = ([quantity for quantity in text if not quantity.is_article] for text in (first, second))
+    lacking = _lacks(one, other), _lacks(other, one)
+    if all(lacking) or (any(lacking) and len(one) == len(other)):
         return True
     counts, others = _counts(first), _counts(second)
     return any(counts[kind].isdisjoint(others[kind]) for kind in counts.keys() & others.keys())
 
 
 def _counts(text: list[Quantity]) -> dict[str, set[str]]:
-    """The numbers of each unit or noun of a text."""
+    """The numbers of each unit or noun of a text; nouns by their first letters, whatever their ending."""
     counts = defaultdict[str, set[str]](set)
     for quantity in text:
-        if kind := quantity.unit or quantity.noun:
+        if kind := quantity.unit or quantity.noun[:_NOUN_LETTERS]:
             counts[kind] |= quantity.forms | (quantity.also if quantity.unit else frozenset())
     return counts
 
@@ -158,7 +161,7 @@ def _decimal(fraction: re.Match[str]) -> str:
 
 def _read(folded: str, number: Number) -> list[Quantity]:
     """The quantities of a number: two of a date with a year."""
-    if number.kind not in ("plain", "amount", "decimal"):
+    if number.kind not in ("plain", "amount", "decimal", "article"):
         return [Quantity(frozenset(forms), _hours(forms, number.kind), "") for forms in number.words]
     (forms,) = number.words
     if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
@@ -183,7 +186,7 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if HALF in forms and not unit:
         also |= _OF_HALF
     noun = _NOUN.match(folded, number.end) if not unit else None
-    return [Quantity(frozenset(forms), also, unit, (noun[1] or ":") if noun else "")]
+    return [Quantity(frozenset(forms), also, unit, (noun[1] or ":") if noun else "", number.kind == "article")]
 
 
 def _unit(folded: str, number: Number, before: str) -> str:
