@@ -23,7 +23,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["iban", "date", "time", "phone", "amount", "decimal", "plain", "fraction", "code"]
+Kind = Literal["iban", "date", "time", "phone", "amount", "decimal", "plain", "ordinal", "article", "fraction", "code"]
 Forms = tuple[str, ...]  # normal forms of one number; two numbers are equal if they share one
 Reader = Callable[..., tuple[Forms, ...]]  # of the groups of a pattern
 

@@ -264,7 +264,7 @@ WORDS = [
 QUANTITIES = marks("1 1/2 ", "1/2 cup ", "m2 ", "1 m2", "1⁄2", every=2) + marks(
     "two ", "twenty-", "hundert", "thousand ", "quatre vingt ", "一", "十人", "5 km ", "-5 ", "1万", "at_", "l'"
 )
-QUANTITIES += marks("half ", "half past ", "mil ", "mille", "zweieinhalb", "1⁄2 ", "2 et demie ", "半")
+QUANTITIES += marks("10^6 ", "half ", "half past ", "mil ", "mille", "zweieinhalb", "1⁄2 ", "2 et demie ", "半")
 QUERIES = marks("a", "é", "漢", "a ", "1", "_", '"', "*", "NEAR(", "(", ")", "-", "^", ":", "\u0315\u0300")
 
 

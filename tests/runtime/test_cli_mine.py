@@ -133,13 +133,15 @@ def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Pa
         assert_refused(run("mine", src, trg, *given), message)
 
 
-def test_numbers_agree_and_a_translation_beats_a_copy(run: Runner, tmp_path: Path) -> None:
+def test_numbers_agree_opposites_are_apart_and_a_translation_beats_a_copy(run: Runner, tmp_path: Path) -> None:
     english = [
         "The bridge was closed in 1987.",
         "Population: 48,210",
         "We open on 12 March.",
         "Bring the keys.",
         "Berlin",
+        "Enable dark mode",
+        "The ninth chapter",
     ]
     french = [
         "Population : 48 120",
@@ -147,6 +149,8 @@ def test_numbers_agree_and_a_translation_beats_a_copy(run: Runner, tmp_path: Pat
         "Nous ouvrons le 12.3.",
         "Apporte les clés.",
         "BERLIN",
+        "Désactiver le mode sombre",
+        "Le onzième chapitre",
     ]
     copies = ["Bring the keys!"] * 31
     src = write_lines(tmp_path / "en.txt", [*english, "Il neige.", *copies])
@@ -157,12 +161,13 @@ def test_numbers_agree_and_a_translation_beats_a_copy(run: Runner, tmp_path: Pat
         assert found >= right - {("Il neige.", "Il neige.")} and not found & {
             (english[0], french[1]),
             (english[1], french[0]),
+            *zip(english[5:], french[5:], strict=True),
         }
         assert {row for row in found if english[3] in row} == {(english[3], french[3])}
         assert ("Il neige.", "Il neige.") in found
     assert (english[0], french[1]) in pairs_of(run("mine", src, trg, "--no-strict")[1])
     vectors = SentenceEncoder().encode(english)
-    with pytest.raises(ValueError, match="4 texts for 5 vectors"):
+    with pytest.raises(ValueError, match="6 texts for 7 vectors"):
         mine_bitext(vectors, vectors, texts=(english[1:], english))
 
 

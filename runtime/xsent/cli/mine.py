@@ -45,7 +45,8 @@ def mine(
     threshold: Annotated[float | None, typer.Option(help="Lowest score of a pair; default: all pairs.")] = None,
     unify: Annotated[bool, typer.Option(help="Use repeated lines only once.")] = True,
     strict: Annotated[
-        bool, typer.Option(help="Skip pairs that differ in a number, and a line's copy if there is a translation.")
+        bool,
+        typer.Option(help="Skip pairs that differ in numbers or opposites, and a line's copy if it has a translation."),
     ] = True,
     column: options.ColumnOption = None,
     id: options.IdOption = None,

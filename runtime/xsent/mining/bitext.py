@@ -119,7 +119,8 @@ def mine_bitext(
         trg_rows: Like `src_rows`, for the target.
         least_mean: A mean cosine to the neighbours below this counts as this; -1 is the margin of the paper.
         texts: The sentences of all sources and of all targets. With them, texts with different numbers, such as 1987
-            and 1997, are not paired, and a text is paired with its copy only if neither has a translation.
+            and 1997, or opposites, such as "open" and "fermé", are not paired, and a text is paired with its copy only
+            if neither has a translation.
         show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Numbers in words of the nine languages: "twelve hundred", "mil doscientos", "zweitausendfünfhundert", "half"."""
+"""Numbers in words of the nine languages: "twelve hundred", "mil doscientos", "fünfundzwanzigste", "half"."""
 
 import json
 import re
@@ -17,6 +17,7 @@ _SMALL, _TENS, _HUNDREDS = TABLES["small"], TABLES["tens"], TABLES["hundreds"]
 _ONE = {*TABLES["one"].split()}  # an article, too: counts before "thousand", and after tens and hundreds
 _ARTICLES = {*TABLES["articles"].split()}  # count before "thousand" only
 _JOINTS = {*TABLES["joints"].split()}
+_NO_ORDINALS = {*TABLES["no_ordinals"].split()}  # alone: "cuarto" is a room, "quarta" Wednesday
 _ALONE = {*TABLES["alone"].split()}  # "thousand" is a number, "millions" is none
 _HALVES = {*HALVES}
 # Words for halves mean other things, too: "the media", "half past six", "por meio de".
@@ -42,6 +43,16 @@ def _glued() -> Iterator[tuple[str, int]]:
             yield f"veinti{one}", number
 
 
+def _ordinals() -> Iterator[tuple[str, int]]:
+    """Ordinal numbers: fourth, vierten, ventunesimo."""
+    for first, step, stems, endings in TABLES["ordinals"]:
+        for place, stem in enumerate(stems.split()):
+            yield from ((stem + ending, first + step * place) for ending in endings.split(" "))
+    for word, number in _glued():
+        yield from ((word + ending, number) for ending in ("ste", "sten", "ster", "stes", "stem"))
+        yield from ((word[:-1] + ending, number) for ending in ("esimo", "esima"))
+
+
 _WORDS: dict[str, int] = {
     **{word: number for row in _SMALL for number, word in enumerate(row.split(), 2)},
     **{word: 10 * number for row in _TENS for number, word in enumerate(row.split(), 2)},
@@ -55,6 +66,8 @@ _WORDS = {word.casefold(): number for word, number in _WORDS.items()}
 HOURS = {word: number for word, number in _WORDS.items() if number <= 12} | {"eins": 1, "één": 1, "час": 1}
 HOURS |= dict.fromkeys(("un", "une", "una", "uma"), 1)
 MINUTES = {word: number for word, number in _WORDS.items() if number in (5, 10, 15, 20, 25)}
+_ORDINALS = {word.casefold(): number for word, number in _ordinals()}
+_WORDS |= _ORDINALS
 _ENGLISH = {*_SMALL[0].split()} - {"six"}
 _KNOWN = {*_WORDS, *_ONE, *_ARTICLES, *_JOINTS, *_HALVES}
 _GLUED_SCALE = re.compile("(hundert|tausend|honderd|duizend|cento(?!tt)|cent(?=ott)|mila|mille)(?:und|en)?")
@@ -86,7 +99,10 @@ def _between(folded: str, start: int, end: int) -> Iterator[Number]:
     while place < len(parts):
         count, forms = _longest(folded, parts, place)
         if forms:
-            yield Number("plain", parts[place].start, parts[place + count - 1].end, (forms,))
+            last = parts[place + count - 1]
+            yield Number("ordinal" if last.word in _ORDINALS else "plain", parts[place].start, last.end, (forms,))
+        elif parts[place].word in _ONE | _ARTICLES and (not place or parts[place - 1].word not in _HALVES):
+            yield Number("article", parts[place].start, parts[place].end, (("1",),))
         place += count
 
 
@@ -121,7 +137,7 @@ def _longest(folded: str, parts: list[_Part], place: int) -> tuple[int, Forms]:
             current, last = 0, number
         elif number == 20 and current % 100 == 4:  # quatre-vingts
             current += 76
-        elif (one or number) and (number or 1) < _room(current, number):
+        elif (one or number) and (number or 1) < _room(current, number, is_ordinal=word in _ORDINALS):
             current += number or 1
         elif not before or (word not in _JOINTS and word not in _ARTICLES):
             break
@@ -129,13 +145,22 @@ def _longest(folded: str, parts: list[_Part], place: int) -> tuple[int, Forms]:
             before = word
             continue
         before, count = word, at + 1 - place
-    alone = parts[place].word
-    if count == 1 and (alone in _ONE or alone in _ARTICLES or (_WORDS[alone] in _NOT_ALONE and alone not in _ALONE)):
+    if count == 1 and _is_none(folded, parts, place):
         return 1, ()
     return max(count, 1), (str(total + current),) * bool(count)
 
 
 _NOT_ALONE = {100, *(10**exponent for exponent in SCALES.values())}
+
+
+def _is_none(folded: str, parts: list[_Part], place: int) -> bool:
+    """Whether a word alone is no number: "a", "millions", "first", which is an opposite of "second", "a fifth"."""
+    word = parts[place].word
+    if word in _ORDINALS:
+        before = parts[place - 1] if place else None
+        is_fraction = before and before.word in _ONE | _ARTICLES and _adjoin(folded, before.end, parts[place].start)
+        return bool(is_fraction) or _ORDINALS[word] <= 3 or word in _NO_ORDINALS
+    return word in _ONE or word in _ARTICLES or (_WORDS[word] in _NOT_ALONE and word not in _ALONE)
 
 
 def _half(folded: str, parts: list[_Part], place: int, at: int, whole: int, count: int) -> tuple[int, Forms]:
@@ -180,7 +205,7 @@ def _multiplies(word: str, before: str, current: int) -> bool:
     return current < 10 or (current < 100 and word[0] == "h")
 
 
-def _room(current: int, number: int) -> int:
+def _room(current: int, number: int, *, is_ordinal: bool) -> int:
     """What comes next in a number is less than this: nine after twenty, nineteen after quatre-vingt."""
     if not current:
         return 1000
@@ -188,7 +213,7 @@ def _room(current: int, number: int) -> int:
         return 100
     if current % 100 in (60, 80):
         return 20
-    if current % 100 == 10 and number > 6:  # dix-sept
+    if current % 100 == 10 and (number > 6 or is_ordinal):  # dix-sept, décimo quinto
         return 10
     return 10 if current % 10 == 0 and current % 100 >= 20 else 0
 

@@ -64,16 +64,26 @@ _JAPANESE = _LISTED["ja"]
 _PART = re.compile("|".join(sorted(_JAPANESE.poles, key=len, reverse=True)))
 
 
+class Poles(NamedTuple):
+    """What of a text excludes words of another."""
+
+    languages: list[str]  # in which it may be; empty if unknown
+    strong: set[Pole]
+    weak: set[Pole]  # of words that have other meanings, too
+
+
 def opposed(first: str, second: str) -> bool:
     """Whether texts in the form NFKC have words that exclude each other, each one that the other lacks.
 
     Also two texts that differ only in the prefix of a word, such as stable and unstable, 公開 and 非公開.
     """
-    if _negated(first, second):
-        return True
-    languages = [likely_languages(text, _LIKELY, above=1) for text in (first, second)]
-    same = not all(languages) or not {*languages[0]}.isdisjoint(languages[1])
-    one, other = (_poles(text, likely, weak=same) for text, likely in zip((first, second), languages, strict=True))
+    return _negated(first, second) or exclude(poles_of(first), poles_of(second))
+
+
+def exclude(first: Poles, second: Poles) -> bool:
+    """Whether each text has a word that excludes one of the other, and that the other lacks."""
+    same = not first.languages or not second.languages or not {*first.languages}.isdisjoint(second.languages)
+    one, other = (text.strong | text.weak if same else text.strong for text in (first, second))
     groups = [{(group, word) for group, _, word in lacking} for lacking in (one - other, other - one)]
     return not groups[0].isdisjoint(groups[1])
 
@@ -86,12 +96,14 @@ def _negated(first: str, second: str) -> bool:
     return _NEGATING.sub("", " ".join(one)) == _NEGATING.sub("", " ".join(other))
 
 
-def _poles(text: str, languages: list[str], *, weak: bool) -> set[Pole]:
-    """The columns of the words of a text, in its languages, or in all if none is known; `weak` words count or not."""
+def poles_of(text: str) -> Poles:
+    """The columns of the words of a text in the form NFKC, in its languages, or in all if none is known."""
+    languages = likely_languages(text, _LIKELY, above=1)
     folded = text.casefold().replace("’", "'")
-    parts = (part for part in _PART.findall(folded) if weak or part not in _JAPANESE.weak)
-    found = {(*pole, "") for part in parts for pole in _JAPANESE.poles[part]}
-    found |= {(-1, int(name, 36), "") for name in _NAMING.findall(text)}  # each letter excludes the others
+    found = Poles(languages, set(), set())
+    for part in _PART.findall(folded):
+        (found.weak if part in _JAPANESE.weak else found.strong).update((*pole, "") for pole in _JAPANESE.poles[part])
+    found.strong.update((-1, int(name, 36), "") for name in _NAMING.findall(text))  # each letter excludes the others
     tables = [_LISTED[language] for language in languages or LANGUAGES if language in _LISTED]
     words = [(match[1], match[2] is not None, match[3] is not None, match[4] or "") for match in _WORD.finditer(folded)]
     place = 0
@@ -101,8 +113,8 @@ def _poles(text: str, languages: list[str], *, weak: bool) -> set[Pole]:
             keys, count = _keys(words[place : place + _WORDS], table)
             taken = max(taken, count)
             for key in keys:
-                if weak or key not in table.weak:
-                    found |= {(*pole, words[place][3] * key.endswith("+")) for pole in table.poles[key]}
+                side = found.weak if key in table.weak else found.strong
+                side.update((*pole, words[place][3] * key.endswith("+")) for pole in table.poles[key])
         place += taken
     return found
 

@@ -1,10 +1,13 @@
-"""What the texts of two sides say about their pairs: numbers that differ, and copies, which nobody translated."""
+"""What the texts of two sides say about their pairs: other numbers, opposites, and copies, which nobody translated."""
 
+import unicodedata
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from xsent.mining.opposites import Poles, exclude, poles_of
 from xsent.mining.quantities import Quantity, differ, quantities
 from xsent.similarity import Ints, TopK
 from xsent.words import joined_keys
@@ -13,21 +16,28 @@ from xsent.words import joined_keys
 _TRANSLATED = 0.65
 
 
+class _Read(NamedTuple):
+    """What the rules read in a text."""
+
+    quantities: list[Quantity]
+    poles: Poles
+
+
 class PairRules:
     """Rules for pairs of texts: the sources [n] and the targets [m]."""
 
     def __init__(self, src: Sequence[str], trg: Sequence[str]) -> None:
-        self._quantities = [[quantities(text) for text in side] for side in (src, trg)]
+        self._read = [[_read(text) for text in side] for side in (src, trg)]
         #: For every row of a side, the number of its words; -1 if no row of the other side has the same.
         self.copies = _common([*map(_words, src)], [*map(_words, trg)])
         self._left_over = tuple(np.zeros(len(side), np.bool_) for side in self.copies)
 
     def forbidden(self, src: Ints, trg: Ints) -> NDArray[np.bool_]:
-        """Whether each pair of rows, in arrays of the same shape, has numbers that differ, or lacks a row (-1).
+        """Whether each pair of rows, in arrays of the same shape, has other numbers or opposites, or lacks a row (-1).
 
         Nor may a row be a pair that `untranslated` has found to be left over in the language of the other side.
         """
-        left, right = self._quantities
+        left, right = self._read
         found = [i < 0 or j < 0 or _differ(left[i], right[j]) for i, j in zip(src.flat, trg.flat, strict=True)]
         return np.array(found, np.bool_).reshape(src.shape) | self._left_over[0][src] | self._left_over[1][trg]
 
@@ -59,8 +69,12 @@ class PairRules:
         return found
 
 
-def _differ(first: list[Quantity], second: list[Quantity]) -> bool:
-    return bool(first and second) and differ(first, second)
+def _read(text: str) -> _Read:
+    return _Read(quantities(text), poles_of(unicodedata.normalize("NFKC", text)))
+
+
+def _differ(first: _Read, second: _Read) -> bool:
+    return differ(first.quantities, second.quantities) or exclude(first.poles, second.poles)
 
 
 def _words(text: str) -> str:

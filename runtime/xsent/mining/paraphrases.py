@@ -158,9 +158,9 @@ def difference(first: str, second: str) -> Difference | None:
         >>> difference("The train leaves at nine.", "Der Zug fährt um zehn ab.")
         'number'
     """
-    texts = [unicodedata.normalize("NFKC", text) for text in (first, second)]
-    if differ(*map(quantities, texts)):
+    if differ(quantities(first), quantities(second)):
         return "number"
+    texts = [unicodedata.normalize("NFKC", text) for text in (first, second)]
     if negations_differ(*texts):
         return "negation"
     if opposed(*texts):

@@ -40,6 +40,13 @@ _ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volum
     "|\\b(?i:vol(?:ume[ns]?|[.])?|b(?:an)?d[.]?|tom[eo]|deel|teil|part(?:ie|e)?|chapter|kapitel|chapitre|cap[íi]tulo|capitolo"
     "|hoofdstuk|том|часть|глава) [IVX](?!\\w)"
 )
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−", "0123456789-+-")
+_SCIENTIFIC = re.compile(  # 1.5 × 10^6, 10⁶, which the form NFKC makes 106, and 1.5e6
+    "(?<![0-9A-Za-z.,^])(?<![0-9A-Za-z]-)"
+    "(?:(?:<FACTOR> ?[×x·⋅*] ?)?10(?:\\^ ?|(?=[⁻⁺⁰¹²³⁴-⁹]))|<FACTOR>[eE])([-−+⁻⁺]?[0-9⁰¹²³⁴-⁹]{1,2})"
+    "(?![0-9A-Za-z⁰¹²³⁴-⁹])".replace("<FACTOR>", "([0-9]{1,4}(?:[.,][0-9]{1,6})?)")
+)
+_MOST_DECIMALS = 9  # of a number, see `xsent.numbers`
 _POWER = re.compile(f"(?<=[0-9])( ?(?:[ck]?m|ft|[кс]?м))\\^?([23])(?![0-9{LETTERS}])")  # m² in the form NFKC, or m^2
 _MINUS = re.compile(  # before a number
     r"(?:(?:^|[\s(\[:=])[-−–]|\b(?:minus|negative|"
@@ -59,6 +66,7 @@ _BEFORE_CHRIST = re.compile(  # after a year or a century
 _NOUN = re.compile("[ -]([^\\W\\d_]{4,40})| ?([-–:/])(?= ?[0-9])")  # 3:1 is not 1:3
 _TIMES = re.compile("twice|thrice|\\w+maa?l|дважды|трижды|четырежды")
 _LETTER_AFTER = re.compile(f"[a-z](?![0-9{LETTERS}])")
+_NOUN_LETTERS = 4
 _BEFORE = 16  # characters before a number that may be its sign or its currency
 _OF_HALF = {"30", "50", "6", "12", "500"}  # without a unit: полчаса is 30 minutes, 半年 6 months
 
@@ -70,6 +78,7 @@ class Quantity(NamedTuple):
     also: frozenset[str]  # what it may be beside one of another notation: 6 at "6 p.m."
     unit: str  # empty if unknown
     noun: str = ""  # the word after a number without a unit, if it is not short; ":" after the first of 3:1 and 3–1
+    is_article: bool = False  # "a" and "one", which say a number only beside the same noun: a tablet, two tablets
 
 
 def differ(first: list[Quantity], second: list[Quantity]) -> bool:
@@ -77,18 +86,19 @@ def differ(first: list[Quantity], second: list[Quantity]) -> bool:
 
     Three rooms and two baths are not two rooms and three baths, nor three tablets twice a day "dreimal zwei Tabletten".
     """
-    lacking = _lacks(first, second), _lacks(second, first)
-    if all(lacking) or (any(lacking) and len(first) == len(second)):
+    one, other = ([quantity for quantity in text if not quantity.is_article] for text in (first, second))
+    lacking = _lacks(one, other), _lacks(other, one)
+    if all(lacking) or (any(lacking) and len(one) == len(other)):
         return True
     counts, others = _counts(first), _counts(second)
     return any(counts[kind].isdisjoint(others[kind]) for kind in counts.keys() & others.keys())
 
 
 def _counts(text: list[Quantity]) -> dict[str, set[str]]:
-    """The numbers of each unit or noun of a text."""
+    """The numbers of each unit or noun of a text; nouns by their first letters, whatever their ending."""
     counts = defaultdict[str, set[str]](set)
     for quantity in text:
-        if kind := quantity.unit or quantity.noun:
+        if kind := quantity.unit or quantity.noun[:_NOUN_LETTERS]:
             counts[kind] |= quantity.forms | (quantity.also if quantity.unit else frozenset())
     return counts
 
@@ -109,7 +119,7 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
 
 def quantities(text: str) -> list[Quantity]:
     """All quantities of a text, in digits or in words."""
-    plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", text))
+    plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", _SCIENTIFIC.sub(_written_out, text)))
     folded = FRACTION.sub(_decimal, _ONE.sub("1 ", plain.casefold()))
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
     folded, times = clock_times(_TENTHS.sub(_percent, folded))
@@ -117,6 +127,14 @@ def quantities(text: str) -> list[Quantity]:
     named = (Number("plain", *found.span(), (forms,)) for word, forms in _NAMED for found in word.finditer(folded))
     every = sorted([*numbers, *number_words(folded, numbers), *named, *times], key=lambda number: number.start)
     return [*chain.from_iterable(_read(folded, number) for number in every)]
+
+
+def _written_out(scientific: re.Match[str]) -> str:
+    """1.5 × 10^6 as 1500000; as it is if it has more decimals than numbers are read with."""
+    factor, mantissa, exponent = scientific.groups("")
+    number = (factor or mantissa or "1").replace(",", ".")
+    written = f"{Decimal(f'{number}e{exponent.translate(_SUPERSCRIPTS)}'):f}"
+    return written if len(written.partition(".")[2]) <= _MOST_DECIMALS else scientific[0]
 
 
 def _percent(tenths: re.Match[str]) -> str:
@@ -143,7 +161,7 @@ def _decimal(fraction: re.Match[str]) -> str:
 
 def _read(folded: str, number: Number) -> list[Quantity]:
     """The quantities of a number: two of a date with a year."""
-    if number.kind not in ("plain", "amount", "decimal"):
+    if number.kind not in ("plain", "amount", "decimal", "article"):
         return [Quantity(frozenset(forms), _hours(forms, number.kind), "") for forms in number.words]
     (forms,) = number.words
     if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
@@ -168,7 +186,7 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if HALF in forms and not unit:
         also |= _OF_HALF
     noun = _NOUN.match(folded, number.end) if not unit else None
-    return [Quantity(frozenset(forms), also, unit, (noun[1] or ":") if noun else "")]
+    return [Quantity(frozenset(forms), also, unit, (noun[1] or ":") if noun else "", number.kind == "article")]
 
 
 def _unit(folded: str, number: Number, before: str) -> str:
