@@ -38,7 +38,8 @@ _ABBREVIATION = re.compile(
     r"(?<![\w.])(?:т\.\s?[ек]|им|рис|табл|гл|ред|изд|напр|сост|inkl|exkl|zzgl|abzgl|bspw|insb|geb|fr|hr|frl|hrsg|ing|bd|approx|"
     r"mlle|mgr|dott(?:\.ssa)?|avv|sigg|geom|egr|spett|dhr|mevr|mw|drs|bijv|resp|incl|excl|o\.\s?a|m\.b\.t|"
     r"i\.v\.m|m\.a\.w|d\.w\.z|z\.o\.z|exm[oa]|excm[oa]|ilm[oa]|srta|profa|dña|av|pag|(?<!\d )m|v(?= pag))\.(?=\s)"
-    r"|(?<!\w)n\.(?=\s?\d|º)",
+    r"|(?<!\w)n\.(?=\s?\d|º)"
+    r"|(?<!\w)(?:arts?|civ|sez|tit)\.(?=\s(?-i:[IVXLC]+\b|[A-Z]\.?\s?\d))",  # as in "l'art. L. 145-9"
     re.IGNORECASE,
 )
 # A sentence may begin with a digit: at once in Japanese, and after a word that is too long for an abbreviation.
