@@ -168,6 +168,7 @@ def test_a_stamp_or_a_handle_goes_as_a_whole(stamp: str) -> None:
         *("Доброго дня!\n{} Всего наилучшего", "Chers voisins, {} Amitiés", "Grüezi Frau Ott\n{} Herzlichst, Petra"),
         *("お世話になります。\n{}以上です。", "ご無沙汰しております。\n{}取り急ぎご連絡まで。", "各位\n{}\n以上"),
         *("Hallo allemaal,\n{}\nVeel liefs,\nJoke", "{} Viele Grüße aus dem sonnigen Freiburg, Petra"),
+        *("{}\nCon i miei più cordiali saluti\nAnna", "{}\nAtte.\nAna", "{}\nWarmly,\nAnn"),
         *("*{}*", "_{}_ 🎉", "***{}***"),
     ],
 )
