@@ -110,6 +110,7 @@ ENDS = [
     "Vimos o mar. |Depois fomos ver. |Fim.",
     "Il sig. Rossi e il dott. Bianchi sono qui. |Poi vanno via.",
     "Am 3. Mai kam Dr. Weiß, z. B. mit Prof. Ott. |Danach war Ruhe.",
+    "Am Montag, 3. Juni, kommt die Fa. Ott & Co. zu Hrn. Weiß. |Danach ist Ruhe.",
     "Mr. Smith and Mrs. Jones live in the U.S. and work. |They left.",
     "OK. |Dann bis morgen.",
     "Das sind Veränderungen. |1956 ging er fort.",
