@@ -195,7 +195,7 @@ HYPHENATED = """
     | какой-то | как-то | где-нибудь | когда-либо | всё-таки | скажи-ка | чуть-чуть | онлайн-курс | юго-западный |
     премьер-министр | из-под | прямо-таки | puis-je | donne-moi | ce jour-là | après-midi | arc-en-ciel | vis-à-vis
     | qu'est-ce | sous-titres | nord-ouest | open-source | first-class | Jean-Paul | U-Bahn | x-beliebig |
-    côte-à-côte | recém-chegado | terça-feira | uma vez, lembrou-se | ele queixava-se | ela perdeu-se | não
+    côte-à-côte | rez-de-chaussée | main-d'œuvre | recém-chegado | terça-feira | uma vez, lembrou-se | ele queixava-se | ela perdeu-se | não
     esqueça-se | ele quer vendê-la
 """
 # With a hyphen where they are cut.
@@ -270,6 +270,7 @@ def test_words_cut_at_line_ends() -> None:
     assert clean_text("Die Frau-\nen, there-\nof, superi-\nor, pre-\nor post-war") == (
         "Die Frauen, thereof, superior, pre-\nor post-war"
     )
+    assert clean_text("Mieter/Vermie-\nter, /etc/my-\nfile, http://a.b/c-\nd") == "Mieter/Vermieter, /etc/my-file,"
     assert clean_text("Ein-\nund Aus\u00ad\ngang, Bal\u2010\nkon") == "Ein-\nund Ausgang, Balkon"
 
 
