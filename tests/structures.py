@@ -84,7 +84,8 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     ),
     "attributes and shortcodes": (
         '# B {#a .b}\n\n[c](d){:target=_blank} ![e](f){: width=3} ![g](h){#i width=60%} [j]({{< ref "k.md" >}}).\n'
-        '{{< figure src=l >}}{{< figure src="i.png" caption="The hall" >}} {{% m %}}n{{% /m %}} {{query (task NOW)}} ((65e2f1aa-1234-4bcd-9e0f-aabbccddeeff))\n'
+        '{{< figure src=l >}}{{< figure src="i.png" caption="The hall" >}} {{% m %}}n{{% /m %}} '
+        "{{query (task NOW)}} ((65e2f1aa-1234-4bcd-9e0f-aabbccddeeff))\n"
         'o{p} {{q}} {#r} `{{% s %}}`\n\n## T { #t }\n### 1\\. W {#1.-w}\n!!! note\n\nU\n\n!!! tip "V"\n',
         [("c e g j. The hall n o{p} {{q}} {#r} `{{% s %}}`", "B"), ('U "V"', "B › T › 1. W")],
     ),

@@ -195,7 +195,8 @@ HYPHENATED = """
     | какой-то | как-то | где-нибудь | когда-либо | всё-таки | скажи-ка | чуть-чуть | онлайн-курс | юго-западный |
     премьер-министр | из-под | прямо-таки | puis-je | donne-moi | ce jour-là | après-midi | arc-en-ciel | vis-à-vis
     | qu'est-ce | sous-titres | nord-ouest | open-source | first-class | Jean-Paul | U-Bahn | x-beliebig |
-    côte-à-côte | rez-de-chaussée | main-d'œuvre | recém-chegado | terça-feira | uma vez, lembrou-se | ele queixava-se | ela perdeu-se | não
+    rez-de-chaussée | main-d'œuvre |
+    côte-à-côte | recém-chegado | terça-feira | uma vez, lembrou-se | ele queixava-se | ela perdeu-se | não
     esqueça-se | ele quer vendê-la
 """
 # With a hyphen where they are cut.

@@ -246,6 +246,7 @@ def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
         or bool(_UNSEEN.search(attributes.get("style") or ""))
         or "share" in classes
         or (attributes.get("href") or "").endswith("#top")
+        or "noteref" in (attributes.get("epub:type") or attributes.get("role") or "")
         or (tag == "sup" and "reference" in classes)
         or (tag == "a" and any(map(_BUTTON.fullmatch, [*names, attributes.get("role") or ""])))
         or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, names)))
