@@ -43,7 +43,7 @@ _TOKEN = re.compile(
       | ^[ \t]*+ \{ (?: :[^{}\n:]* | %(?![ ]comment)[^%\n]*% ) \} [ \t]*+ $      # kramdown, Liquid
       | (?: (?<=[)\]`]) | (?<=\S) [ \t]++ (?=\{[^{}\n]*+\}[ \t]*+$) ) \{ [ ]? (?: :[ ]?[a-z] | \#[A-Za-z0-9]
             | [.][A-Za-z] ) [^{}\n]*+ \}                                               # attributes of kramdown, Pandoc
-      | \{\{[<%] [ ]* figure (?=[ ]) [^{}\n]{0,300}? [ ](?:caption|alt)="(?P<caption>[^"{}\n]*+)" [^{}\n]{0,300}+ \}\}   # Hugo
+      | \{\{[<%] [ ]* figure (?=[ ]) [^{}\n]{0,300}? [ ](?:caption|alt)="(?P<caption>[^"{}\n]*+)" [^{}\n]{0,300}+ \}\}
       | \{\{ (?: [<%] [^{}\n]*+ (?<=[>%]) | (?:query|embed|renderer|video)\b [^{}\n]*+ ) \}\}    # Hugo, Logseq
       | \(\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)\)                     # a block of Logseq
       | (?<=>[ ]) \[![\w-]+\] [-+]? [ ]?                                       # the kind of a quotation
