@@ -18,6 +18,11 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
         "~~~~\n~~~\n# b\n```\n~~~~~\n\n# B\nEnd.\n",
         [("~~~ # b ```", ""), ("End.", "B")],
     ),
+    "code of Jekyll and Hugo": (
+        "{% highlight sh linenos %}\n# a\n<!-- b -->\n{% endhighlight %}\n{{< highlight go >}}\n# c\n"
+        "{{< / highlight >}}\n\nEnd.\n",
+        [("# a <!-- b --> # c End.", "")],
+    ),
     "a fence in an item, and in a quotation": (
         "- ```sh\n  # b\n  ```\n> ~~~\n> # c\n> ~~~\n\n# B\nEnd.\n",
         [("# b > # c", ""), ("End.", "B")],
@@ -79,9 +84,10 @@ MARKDOWN: dict[str, tuple[str, Shown]] = {
     ),
     "attributes and shortcodes": (
         '# B {#a .b}\n\n[c](d){:target=_blank} ![e](f){: width=3} ![g](h){#i width=60%} [j]({{< ref "k.md" >}}).\n'
-        "{{< figure src=l >}}{{% m %}}n{{% /m %}} {{query (task NOW)}} ((65e2f1aa-1234-4bcd-9e0f-aabbccddeeff))\n"
+        '{{< figure src=l >}}{{< figure src="i.png" caption="The hall" >}} {{% m %}}n{{% /m %}} '
+        "{{query (task NOW)}} ((65e2f1aa-1234-4bcd-9e0f-aabbccddeeff))\n"
         'o{p} {{q}} {#r} `{{% s %}}`\n\n## T { #t }\n### 1\\. W {#1.-w}\n!!! note\n\nU\n\n!!! tip "V"\n',
-        [("c e g j. n o{p} {{q}} {#r} `{{% s %}}`", "B"), ('U "V"', "B › T › 1. W")],
+        [("c e g j. The hall n o{p} {{q}} {#r} `{{% s %}}`", "B"), ('U "V"', "B › T › 1. W")],
     ),
     "emphasis": (
         "**a `b` c** *d* ***e*** __f__ _g_ ~~h~~ ==i j== **k**l これは==重要==です **m:** n\n\n"

@@ -19,6 +19,7 @@ WESTERN = [
     "« Où est la gare ? » L’été, créée, CAFÉ», coûte 12½ €. Villes n°s 5 et 6.",
     "¿Dónde está la estación? ¡Aquí! São José, n.º 5, rødgrød, æøå.",
     "Müll",
+    "Der Preis: ƒ 5, ƒ5 oder ƒ(x). •Erstens •zweitens",
 ]
 # Texts in other encodings, which would be nonsense as cp1252.
 FOREIGN = {
@@ -61,6 +62,7 @@ UNDECLARED = [
     (JAPANESE, "shift_jis", "Shift_JIS"),
     ("議題：①番の予算のこと", "cp932", "Shift_JIS"),
     (JAPANESE, "euc_jp", "EUC-JP"),
+    ("README: pump ポンプ 2024", "cp932", "Shift_JIS"),
     ("日時：金曜日\n議題：予算のこと", "euc_jp", "EUC-JP"),
     (JAPANESE, "iso2022_jp", "ISO-2022-JP"),
     *((f"{text}\n", f"utf-16-{end}", "UTF-16") for text in (RUSSIAN, JAPANESE, FRENCH) for end in ("le", "be")),
@@ -86,6 +88,7 @@ UNKNOWN = [
     (RUSSIAN, "iso8859-5"),
     ("Die Tür ist schön. Größe: 3 m. Überall Äpfel.", "cp850"),
     ("Die Tür ist schön. Größe: 3 m. Überall Äpfel.", "mac_roman"),
+    ("Eén kopje, geïmporteerd uit België.", "mac_roman"),
 ]
 
 

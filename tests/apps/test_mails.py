@@ -255,7 +255,7 @@ MAIL_PARTS = {
     "a signature": (
         part(
             "text/plain",
-            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nLoud.\n"
+            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nLoud.\n- -- \nAnna\n"
             "-----BEGIN PGP SIGNATURE-----\niQEzBA\n-----END PGP SIGNATURE-----",
         ),
         "Loud.",

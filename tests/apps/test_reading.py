@@ -272,6 +272,11 @@ def test_texts_of_word_processors_are_read(tmp_path: Path) -> None:
     ):
         found = [(text, context) for _, text, context in read(tmp_path, content, name)]
         assert found == [("We leave soon. - milk", "Trip"), ("Day: Monday", "Trip")]
+    heading = DOCX[DOCX.index("<w:body>") : DOCX.index("<w:p><w:r>")]
+    title = heading.replace("berschrift1", "T") + heading.removeprefix("<w:body>")
+    styles = STYLES.replace("</w:styles>", '<w:style w:styleId="T"><w:name w:val="Title"/></w:style></w:styles>')
+    titled = office(word__document=DOCX.replace(heading, title.replace("Trip", "Plans", 1)), word__styles=styles)
+    assert read(tmp_path, titled, "a.docx")[0][1:] == ("We leave soon. - milk", "Plans › Trip")
     assert len(texts(tmp_path, office(word__document=DOCX), "b.docx")) == 2
     other = STYLES.replace("heading 1", "Quote")
     assert len(texts(tmp_path, office(word__document=DOCX, word__styles=other), "b.docx")) == 2

@@ -128,15 +128,19 @@ class="noprint Inline-Template">[<i>citation needed</i>]</sup>. See <a href=/p c
 til ten<a href="#_ftn1"><span class=MsoFootnoteReference>[1]</span></a>.</p><p class=MsoFootnoteText><a
 name="_ftn1"><span class=MsoFootnoteReference>[1]</span></a> No drums.</p>"""
     assert shown(tmp_path, "a.html", word) == [("Two hours per day, until ten. No drums.", "1 Quiet")]
+    book = """<p>彼は<ruby>激怒<rp>（</rp><rt>げきど</rt><rp>）</rp></ruby>した。［＃「激怒」に傍点］
+<a href="#a" epub:type="noteref">1</a></p>"""
+    assert shown(tmp_path, "a.html", book) == [("彼は激怒した。", "")]
     docs = """<p>Ten<a id=ftnt_ref1>[1]</a> days<a id="cmnt_ref1">[a]</a>.</p><div class=ad-container>Ad</div>
 <p><a id="ftnt1">[1]</a> Or so.</p><div role=complementary>Related</div><div class=ads-r-us>Adds.</div>"""
     assert shown(tmp_path, "a.html", docs) == [("Ten days. Or so. Adds.", "")]
     thread = """<dl class=postprofile><dd>Posts: 1207</dl><h3>Re: Noise</h3><p>It squeaks.</p><div id=sig2>Ride on</div>
 <h3>Re: Noise</h3><p>Grease it.</p><div class=pagination>Page 1 of 1</div>"""
     assert shown(tmp_path, "a.html", thread) == [("It squeaks.", "Re: Noise"), ("Grease it.", "Re: Noise")]
-    wiki = """<h1>Mill</h1><ul class="mw-portlet mw-portlet-lang"><li><a hreflang=de>Deutsch</a></ul><ul><li
-class="lang-item lang-item-12"><a hreflang=fr>Français</a></ul>
-<p>It is <code class="language-python lang-py">off</code>.</p>"""
+    wiki = """<div id=siteNotice>Give!</div><h1>Mill</h1><div id=siteSub>From a wiki</div><ul class="mw-portlet
+mw-portlet-lang"><li><a hreflang=de>Deutsch</a></ul><ul><li
+class="lang-item lang-item-12"><a hreflang=fr>Français</a></ul><p>It is <code
+class="language-python lang-py">off</code>.</p>"""
     assert shown(tmp_path, "a.html", wiki) == [("It is off.", "Mill")]
     assert shown(tmp_path, "a.html", "<h2>II<br/>The fog</h2><p>It came.</p>") == [("It came.", "II The fog")]
 

@@ -168,6 +168,7 @@ def test_a_stamp_or_a_handle_goes_as_a_whole(stamp: str) -> None:
         *("Доброго дня!\n{} Всего наилучшего", "Chers voisins, {} Amitiés", "Grüezi Frau Ott\n{} Herzlichst, Petra"),
         *("お世話になります。\n{}以上です。", "ご無沙汰しております。\n{}取り急ぎご連絡まで。", "各位\n{}\n以上"),
         *("Hallo allemaal,\n{}\nVeel liefs,\nJoke", "{} Viele Grüße aus dem sonnigen Freiburg, Petra"),
+        *("{}\nCon i miei più cordiali saluti\nAnna", "{}\nAtte.\nAna", "{}\nWarmly,\nAnn"),
         *("*{}*", "_{}_ 🎉", "***{}***"),
     ],
 )
@@ -194,6 +195,7 @@ HYPHENATED = """
     | какой-то | как-то | где-нибудь | когда-либо | всё-таки | скажи-ка | чуть-чуть | онлайн-курс | юго-западный |
     премьер-министр | из-под | прямо-таки | puis-je | donne-moi | ce jour-là | après-midi | arc-en-ciel | vis-à-vis
     | qu'est-ce | sous-titres | nord-ouest | open-source | first-class | Jean-Paul | U-Bahn | x-beliebig |
+    rez-de-chaussée | main-d'œuvre |
     côte-à-côte | recém-chegado | terça-feira | uma vez, lembrou-se | ele queixava-se | ela perdeu-se | não
     esqueça-se | ele quer vendê-la
 """
@@ -269,6 +271,7 @@ def test_words_cut_at_line_ends() -> None:
     assert clean_text("Die Frau-\nen, there-\nof, superi-\nor, pre-\nor post-war") == (
         "Die Frauen, thereof, superior, pre-\nor post-war"
     )
+    assert clean_text("Mieter/Vermie-\nter, /etc/my-\nfile, http://a.b/c-\nd") == "Mieter/Vermieter, /etc/my-file,"
     assert clean_text("Ein-\nund Aus\u00ad\ngang, Bal\u2010\nkon") == "Ein-\nund Ausgang, Balkon"
 
 

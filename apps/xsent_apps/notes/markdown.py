@@ -43,6 +43,7 @@ _TOKEN = re.compile(
       | ^[ \t]*+ \{ (?: :[^{}\n:]* | %(?![ ]comment)[^%\n]*% ) \} [ \t]*+ $      # kramdown, Liquid
       | (?: (?<=[)\]`]) | (?<=\S) [ \t]++ (?=\{[^{}\n]*+\}[ \t]*+$) ) \{ [ ]? (?: :[ ]?[a-z] | \#[A-Za-z0-9]
             | [.][A-Za-z] ) [^{}\n]*+ \}                                               # attributes of kramdown, Pandoc
+      | \{\{[<%] [ ]* figure (?=[ ]) [^{}\n]{0,300}? [ ](?:caption|alt)="(?P<caption>[^"{}\n]*+)" [^{}\n]{0,300}+ \}\}
       | \{\{ (?: [<%] [^{}\n]*+ (?<=[>%]) | (?:query|embed|renderer|video)\b [^{}\n]*+ ) \}\}    # Hugo, Logseq
       | \(\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)\)                     # a block of Logseq
       | (?<=>[ ]) \[![\w-]+\] [-+]? [ ]?                                       # the kind of a quotation
@@ -63,6 +64,8 @@ _TOKEN = re.compile(
 _QUERY = re.compile(  # code in the place of which Obsidian shows what it finds
     r"[ \t>]*(?:[-*+][ \t]+)?(?:`{3,}|~{3,})[ \t]*(?:dataview(?:js)?|tasks|query|base)[ \t]*$", re.MULTILINE
 )
+_HIGHLIGHT = re.compile(r"^[ \t]*+\{[{%][<%]?-? ?/? ?(?:end)?highlight\b[^{}\n]*+\}{1,2}[ \t]*+$", re.MULTILINE)
+_FENCE = "~~~~"  # takes the place of what Jekyll and Hugo write around code
 _CODE = "\0"  # in the place of code
 _STRUCTURE = "\\#`~"  # signs that need their backslash: they could begin a heading or code
 _BLOCK_TAGS = (
@@ -88,7 +91,7 @@ _JOPLIN = re.compile(r"\n\nid: [0-9a-f]{32}\n(?:\w+:[^\n]*\n)*type_: \d+\s*\Z") 
 def read_markdown(text: str) -> Source:
     """A note in Markdown."""
     about, text, first = split_front_matter(text)
-    shown = _shown(_JOPLIN.sub("", text))
+    shown = _shown(_HIGHLIGHT.sub(_FENCE, _JOPLIN.sub("", text)))
     return Source(enumerate(shown.split("\n"), first), about)
 
 
@@ -118,7 +121,7 @@ def _shown(text: str) -> str:
             continue
         pieces.append(text[start : found.start()])
         if kind in ("opening", "gone"):
-            pieces.append("\n" * text.count("\n", found.start(), end))
+            pieces.append((found["caption"] or "") + "\n" * text.count("\n", found.start(), end))
         else:
             pieces.append(_CODE)
             code.append(found[0] if kind != "escape" or found[0][1] in _STRUCTURE else found[0][1])

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 from xsent.clean import NO_CHARACTER
 from xsent.files.hyphens import HYPHENS, Hyphens
+from xsent_apps.notes.furigana import without_furigana
 from xsent_apps.notes.replies import announces
 from xsent_apps.notes.source import Source
 
@@ -25,7 +26,7 @@ _CLASSES_WITHOUT_TEXT = re.compile(
     r"(gmail_attr|mw-(editsection|cite-backlink|jump-link)|catlinks|navbox|printfooter|no-?print|(header|hash)-?link|header-anchor|"
     r"anchor(js)?-link|([\w-]*-)?skip-(link|nav|to-content)|sr-only|visually-hidden|screen-reader-text|katex-mathml|"
     r"toc(-macro)?|msotoc\d|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|widget-area|pagination|(s-)?top-?bar|(js-)?post-menu|"
-    r"mw-portlet-lang|interlanguage-link|lang(uage)?s?[-_](item|list|menu|nav|picker|select(or)?|switch(er)?)s?|"
+    r"mw-portlet-lang|site(notice|sub)|interlanguage-link|lang(uage)?s?[-_](item|list|menu|nav|picker|select(or)?|switch(er)?)s?|"
     r"(ad|advert(isement)?)([-_]+(container|wrapper|slot|label|banner|unit|box))+|advertisement|adsbygoogle|"
     r"cookies?([-_]?(law|banner|notice|consent|info|popup|bar|dialog|modal))*|onetrust-[\w-]*|"
     r"cybotcookiebotdialog|sharedaddy|shar(e|ing)(daddy)?-?(buttons?|links?|bar|icons?|enabled)|(social|post|entry|article)-?(share|sharing)|"
@@ -53,7 +54,7 @@ def read_page(text: str, *, is_mail: bool = False) -> Source:
     Raises AssertionError for some broken declarations.
     """
     page = _Page(Hyphens(text), is_mail)
-    page.feed(NO_CHARACTER.sub("\ufffd", text))
+    page.feed(NO_CHARACTER.sub("\ufffd", without_furigana(text)))
     if not page.rawdata.startswith("<"):  # an unfinished tag: browsers drop it, and close() takes quadratic time
         page.close()
     page.end_block()
@@ -245,6 +246,7 @@ def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
         or bool(_UNSEEN.search(attributes.get("style") or ""))
         or "share" in classes
         or (attributes.get("href") or "").endswith("#top")
+        or "noteref" in (attributes.get("epub:type") or attributes.get("role") or "")
         or (tag == "sup" and "reference" in classes)
         or (tag == "a" and any(map(_BUTTON.fullmatch, [*names, attributes.get("role") or ""])))
         or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, names)))

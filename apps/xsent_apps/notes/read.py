@@ -279,12 +279,12 @@ def _part(document: bytes, name: str) -> "Element":
 
 
 def _docx_levels(styles: "Iterable[Element]") -> dict[str, int]:
-    """Levels of heading styles; their names are always in English, their identifiers are not."""
+    """Levels of heading styles, the title above the others; their names are in English, but not their identifiers."""
     levels = {}
     for style in styles:
         name = style.find(f"{_W}name")
         if name is not None and (heading := _HEADING_STYLE.match(name.get(f"{_W}val", ""))):
-            levels[style.get(f"{_W}styleId", "")] = _CONTENTS if heading[2] else min(int(heading[1] or 1), 6)
+            levels[style.get(f"{_W}styleId", "")] = _CONTENTS if heading[2] else min(1 + int(heading[1] or 0), 6)
     return levels
 
 

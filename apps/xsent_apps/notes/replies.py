@@ -186,7 +186,7 @@ def _own(lines: Lines) -> Lines:
     own: Lines = []
     quoted = False
     for number, line in _without_disclaimers(lines):
-        if line.rstrip() in ("--", "-----BEGIN PGP SIGNATURE-----"):
+        if line.rstrip() in ("--", "- --", "-----BEGIN PGP SIGNATURE-----"):
             break
         if is_sent_from(line) or _SIGNED.match(line) or _is_footer(line):
             continue

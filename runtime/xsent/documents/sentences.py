@@ -15,7 +15,9 @@ TextOrSentences = str | Sequence[str]  # of one document
 _WINDOW = 4000
 
 _NUMBER = re.compile(r"\W*\d{1,3}[.)]\s*")  # of an item, before its sentence
-# sentencex knows German dates, such as "am 3. Mai", but not "im 3. Stock".
+# sentencex knows German dates, such as "am 3. Mai", but not "Montag, 3. Mai" and "im 3. Stock".
+_DAY = re.compile(r"\b[0-3]?\d\.\s$")
+_MONTH = re.compile("J(?:anuar|änner|uni|uli)|Februar|März|April|Mai|August|(?:Sept|Nov|Dez)ember|Oktober")
 _ORDINAL = re.compile(
     r"\b(?:am|im|vom|zu[mr]|beim|ins|de[rmns]|die|das|ab|bis|seit|und|oder"
     r"|(?:[mds]?ein|ihr|unser|eue?r|dies|jed|kein)(?:e[mnrs]?)?)\s\d{1,2}\.\s$",
@@ -36,9 +38,10 @@ _TITLES = frozenset("mr mrs ms dr st sr".split())  # function words before a nam
 # Some more abbreviations.
 _ABBREVIATION = re.compile(
     r"(?<![\w.])(?:т\.\s?[ек]|им|рис|табл|гл|ред|изд|напр|сост|inkl|exkl|zzgl|abzgl|bspw|insb|geb|fr|hr|frl|hrsg|ing|bd|approx|"
-    r"mlle|mgr|dott(?:\.ssa)?|avv|sigg|geom|egr|spett|dhr|mevr|mw|drs|bijv|resp|incl|excl|o\.\s?a|m\.b\.t|"
+    r"mlle|mgr|hrn|(?-i:Fa|Eng)|dott(?:\.ssa)?|avv|sigg|geom|egr|spett|dhr|mevr|mw|drs|bijv|resp|incl|excl|o\.\s?a|m\.b\.t|"
     r"i\.v\.m|m\.a\.w|d\.w\.z|z\.o\.z|exm[oa]|excm[oa]|ilm[oa]|srta|profa|dña|av|pag|(?<!\d )m|v(?= pag))\.(?=\s)"
-    r"|(?<!\w)n\.(?=\s?\d|º)",
+    r"|(?<!\w)n\.(?=\s?\d|º)"
+    r"|(?<!\w)(?:arts?|civ|sez|tit)\.(?=\s(?-i:[IVXLC]+\b|[A-Z]\.?\s?\d))",  # as in "l'art. L. 145-9"
     re.IGNORECASE,
 )
 # A sentence may begin with a digit: at once in Japanese, and after a word that is too long for an abbreviation.
@@ -106,7 +109,8 @@ def _is_within(text: str, place: int, languages: Sequence[str]) -> bool:
     It is within or after "Dipl.-Ing.", after a number that begins the sentence, or before a small letter.
     """
     before = text[max(0, place - _LONGEST_BEFORE) : place]
-    is_ordinal = "de" in languages and _ORDINAL.search(before)
+    is_date = _MONTH.match(text, place) and _DAY.search(before)
+    is_ordinal = "de" in languages and (is_date or _ORDINAL.search(before))
     is_item = place == len(before) and _NUMBER.fullmatch(before)
     after = _CONTINUED.match(text, place)
     is_small = after and after[1].islower() and before[-1:] not in "\n。！？"

@@ -40,11 +40,11 @@ _NAMES |= {codec: codec[:6].upper() for codec in _WITHOUT_BOM}
 _ACCENTED = "À-ÖØ-öø-ÿŠŒŽšœžŸ"
 _SYMBOLS = "¡-§©ª¬®¯±-¶¸-º¼-¿‚ƒ„†‡ˆ‰‹›˜™"
 _HIGH = f"{_ACCENTED}{_SYMBOLS}×÷¨"
-# Signs that a text read as cp1252 is in another encoding: control characters, symbols within words, and capitals within
-# words of small letters.
+# Signs that a text read as cp1252 is in another encoding: control characters, symbols within words, capitals within
+# words of small letters, and ƒ, the first byte of katakana in Shift_JIS, before a letter or bracket.
 _STRANGE = re.compile(
-    rf"[\x00-\x08\x0e-\x1f\x7f]|(?<=[A-Za-z{_ACCENTED}])[{_SYMBOLS}](?=[A-Za-z{_ACCENTED}])|"
-    "(?<=[a-z])[À-ÖØ-ÝŠŒŽŸ](?=[a-z])"
+    rf"[\x00-\x08\x0e-\x1f\x7f]|(?<=[A-Za-z{_ACCENTED}])[{_SYMBOLS}•](?=[A-Za-z{_ACCENTED}])|"
+    "(?<=[a-z])[À-ÖØ-ÝŠŒŽŸ](?=[a-z])|ƒ(?=[^\\s!-?])"
 )
 _PER_STRANGE = 500  # fewest characters per strange one
 # Three characters beyond ASCII as a word, or four in a row. No Western language has them.

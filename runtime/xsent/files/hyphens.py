@@ -11,6 +11,7 @@ HYPHENS = ("-", "\u2010", *_SURE)
 _BEGINNING = re.compile(r"[\w'’-]{0,60}\w$")
 _REST = re.compile(r"\s*([^\W_][\w'’-]{0,59})")
 _LETTERS = re.compile(r"\w+")
+_ADDRESS = re.compile(r"(?:://|\bwww\.|(?<!\S)[~.]{0,2}/)\S*$")  # of a page or a file, whose hyphens are its own
 _JAPANESE = "\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff々〆ヶ〇"
 _WRAPPED = re.compile(rf"[{_JAPANESE}]$")
 _WRAPPED_LENGTH = 20  # characters; a shorter line of Japanese, such as a name, is not cut at a margin
@@ -58,7 +59,7 @@ _HYPHENATED = rf"""
     | \b(?:celui|celle|ceux|celles|fois|jours?|mois|temps|heures?|moment|par)\nci\b | \bpeut\nêtre\b
     | \bci\n(?:des|joint)
     | \b(?:là|au|par)\n(?:bas|haut|dedans|dess|delà|devant) | \bquelques\nun | \b(?:rendez|demi)\n
-    | \b(?:sud|nord)\n(?:est|ouest|a[mf][eé]?ri|europ) | \bporte\nparole
+    | \b(?:sud|nord)\n(?:est|ouest|a[mf][eé]?ri|europ) | \bporte\nparole | -de\nchauss | \nd['’](?:œ|oe)uvre
     | \b(?:grand|petit|beau|belle)s?\n(?:m[èe]re|p[èe]re|parent|frère|sœur|fils|fille|enfant) | \bweek\nend
     | \b(?:avant|après)\n(?:hier|midi|demain|garde|propos|dern|prem) | \bsous\n(?:marin|sol|titre|entend|vêt)
     # Portuguese, Spanish, Italian
@@ -157,6 +158,8 @@ class Hyphens:
             return ""
         last = _LETTERS.findall(beginning[0])[-1]
         if not (last[-1].isalpha() and rest[1][0].islower()) or (len(last) > 1 and last.isupper()):  # US-amerikanisch
+            return "-"
+        if _ADDRESS.search(line[-_LONGEST:]):
             return "-"
         return "-" if self._is_hyphenated(beginning[0].casefold(), rest[1].casefold()) else ""
 

@@ -23,6 +23,7 @@ const HIDDEN = new RegExp(
     /^[ \t]*\\(?:newpage|pagebreak|clearpage|tableofcontents)[ \t]*$|^[\-*+] [^\n]*\n\{: ?toc\b[^\n]*$|^[ \t]*\{(?::[^\{\}\n:]*|%(?! comment)[^%\n]*%)\}[ \t]*$/u,
     /^[ \t]*\[\[?_?[Tt][Oo][Cc]_?\]?\][ \t]*$|^[ \t]*(?:[\-*+]|\d{1,3}[.\)])[ \t]+\[[^\]\n]*\]\(#[^\)\n]*\)[ \t]*$/u, // a table of contents
     /(?:(?<=[\)\]`])|(?<=\S)[ \t]+(?=\{[^\{\}\n]*\}[ \t]*$))\{ ?(?:: ?[a-z]|#[A-Za-z0-9]|[.][A-Za-z])[^\{\}\n]*\}/u, // attributes
+    /\{\{[<%] *figure(?= )[^\{\}\n]{0,300}? (?:caption|alt)="(?<caption>[^"\{\}\n]*)"[^\{\}\n]{0,300}\}\}/u, // Hugo
     /\{\{(?:[<%][^\{\}\n]*(?<=[>%])|(?:query|embed|renderer|video)\b[^\{\}\n]*)\}\}|\(\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)\)/u, // Hugo, Logseq
     /(?<=[^\s\|])\[\^[^\[\]\s]{1,40}\](?!:)|^ {0,3}\[\^[^\[\]\s]{1,40}\]:[ \t]+|(?<=\S)\\$/u, // numbers of footnotes, a line's end
     /(?<=> )\[![\w\-]+\][\-+]? ?|(?:(?<=\S)[ \t]|^)[ \t]*\^[A-Za-z0-9\-]{4,}[ \t]*$| ?\[-?@[\w:.\-]+[^\[\]\n]*\](?![\(:\[])/u,
@@ -36,6 +37,7 @@ const HIDDEN = new RegExp(
 );
 
 const QUERY = /^[ \t>]*(?:[-*+][ \t]+)?(?:`{3,}|~{3,})[ \t]*(?:dataview(?:js)?|tasks|query|base)[ \t]*\n/; // Obsidian shows what it finds
+const HIGHLIGHT = /^[ \t]*\{[{%][<%]?-? ?\/? ?(?:end)?highlight\b[^{}\n]*\}{1,2}[ \t]*$/gm; // around code, of Jekyll and Hugo
 
 // With more lines below it if it is wrapped.
 const DATA =
@@ -46,13 +48,13 @@ const RUN = /(?<![\w+/.:@?=&%#-])[A-Za-z0-9+/]{200,}={0,2}/g; // data without an
 export function readMarkdown(note) {
   const [front, content] = frontMatter(note);
   const code = []; // what stays as it is
-  const shown = withoutData(note.slice(front.length).replace(JOPLIN, ""))
+  const shown = withoutData(note.slice(front.length).replace(JOPLIN, "").replace(HIGHLIGHT, "~~~~"))
     .replace(/<r(?:t|p|tc)\b[^<>]*>[^<>]*(?:<\/r(?:t|p|tc)\s*>|(?=<\/?r(?:uby|b|t|p)\b))/g, "")
     .replace(HIDDEN, (found, ...rest) => {
-      const { fenced, span, escaped, word, braced, listed } = rest.at(-1);
+      const { fenced, span, escaped, word, braced, listed, caption } = rest.at(-1);
       const kept = (QUERY.test(fenced) ? "" : fenced) ?? span ?? (/[\\#`~]/.test(escaped) ? found : escaped);
       if (kept) code.push(kept);
-      return kept ? "\0" : (word ?? braced ?? listed ?? emptyLines(found));
+      return kept ? "\0" : (word ?? braced ?? listed ?? caption ?? emptyLines(found));
     });
   const text = withoutMarks(shown).replace(/\0/g, () => code.shift());
   return { text, names: content ? namesIn(content) : [] };
