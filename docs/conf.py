@@ -19,6 +19,7 @@ html_theme = "furo"
 html_title = project
 html_theme_options = {"top_of_page_buttons": []}  # the pages are in the repository, which has no address yet
 html_copy_source = False
+html_show_copyright = False  # it would name nobody
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]

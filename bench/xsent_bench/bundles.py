@@ -71,7 +71,8 @@ def open_given(paths: Sequence[Path], note: Callable[[str], None] = lambda _: No
         layers = ", ".join(str(bundle.layers) for bundle in depths)
         one = depths[0]
         about = f"{one.name}, {one.vocab_size:,} pieces, {one.dim} dimensions."
-        note(f"{name}, {layers} layers in {one.precision}: {about}")
+        noun = "layer" if layers == "1" else "layers"
+        note(f"{name}, {layers} {noun} in {one.precision}: {about}")
     note("All layers are trained; other precisions and missing files for OpenVINO are made from the same bundles.")
     return found
 

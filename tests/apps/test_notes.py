@@ -193,7 +193,7 @@ def test_notes_may_be_clean_and_their_index_elsewhere(run: Runner, folder: Path,
 
 
 def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, tmp_path: Path) -> None:
-    assert_refused(run("notes", tmp_path / "none", "cat"), "none: not a folder; expected one with notes")
+    assert_refused(run("notes", tmp_path / "none", "cat"), "none: not a folder; expected one with notes, then a query")
     assert_refused(run("notes", folder, " "), "the query is empty; ask for something")
     assert_refused(run("notes", folder, "cat", "--no-update"), f"{INDEX}: no index yet; run again without --no-update")
     assert run("notes", folder, "cat", "--watch")[0] == 2

@@ -209,7 +209,7 @@ def test_everything_is_reached_by_keyboard(page: Any) -> None:  # noqa: ANN401
 
 
 UNREADABLE = {
-    "photo.txt": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "photo.txt is not text"),
+    "photo.txt": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "photo.txt is not text in UTF-8. Save it as plain text or CSV"),
     "latin.txt": ("très".encode("latin-1"), "latin.txt is not text"),
     "huge.txt": (b"word " * 1_200_000, "huge.txt has 6.0 MB; the limit is 5 MB"),
     "many.txt": (b"A line.\n" * 20_001, "many.txt has 20,001 passages; the page holds at most 20,000"),
@@ -344,6 +344,15 @@ def test_the_texts_of_a_table_are_one_of_its_columns(page: Any) -> None:  # noqa
     choose(page, "mails.jsonl", '{"n": 1, "text": "The lift is stuck again."}\n{"n": 2, "text": null}\n')
     expect(page, "#encoding").to_contain_text("4 passages.")
     page.click("[aria-label='Remove mails.jsonl']")
+
+
+def test_queries_are_suggested_for_the_example_only(browser: Any, address: str) -> None:  # noqa: ANN401
+    with quiet_page(browser) as page:
+        open_page(page, address)
+        expect(page, "#suggestions").to_be_visible()
+        paste(page, NOTES["en"][0])
+        expect(page, "#encoding").to_contain_text("1 passage.")
+        expect(page, "#suggestions").to_be_hidden()
 
 
 def test_an_old_browser_is_told_what_it_lacks(browser: Any, address: str) -> None:  # noqa: ANN401

@@ -36,7 +36,7 @@ NOT_RUN_REASONS = {
     "minutes; tests/bench runs it": ["python bench/experiments"],
     "the test sets are not in the repository": ["xsent evaluate"],
     "waits for a browser; the tests of the page use one": ["xsent web --open"],
-    "needs the model of this page; test_tiny.py makes it": ["xsent similarity --model tiny-model"],
+    "needs the model of this page; test_tiny.py makes it": ["xsent similarity --model runs/tiny-model"],
     "not in the packages": ["llama-server", "ollama", "podman", "docker"],
     "Ray takes 20 seconds to start; test_ray.py starts it": ["python -m xsent_apps.examples.ray_vectors"],
     "measures for seconds; test_doctor.py runs it": ["xsent doctor"],

@@ -91,7 +91,7 @@ REFUSED = {
         "evaluate folder/fr.test": "expected a folder, or a training file and test files",
         "evaluate folder/en.test folder/fr.test --train fr": "--train names languages of a folder; these are files",
         "evaluate folder --train en,xx": "'xx' is not a language of this folder, which has en",
-        "evaluate folder/en.test strange": "strange: label 'sports' is not in both this file and",
+        "evaluate folder/en.test strange": "strange: label 'sports' is not in both this file and folder/en.test; ",
     },
     "documents": {
         "fit -o space en=missing": "missing: cannot be read",

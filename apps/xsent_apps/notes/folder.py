@@ -24,7 +24,7 @@ class Notes:
 
     def __init__(self, folder: Path, index: Path | None = None, *, max_bytes: int = 20_000_000) -> None:
         if not folder.is_dir():
-            raise DataError(f"{folder}: not a folder; expected one with notes")
+            raise DataError(f"{folder}: not a folder; expected one with notes, then a query")
         self.folder = folder
         self.index = index or folder / INDEX
         refuse_links(self.index)
@@ -70,7 +70,7 @@ class Notes:
         self.remarks = Remarks()  # all of these are read again
         skipped_before = len(self.skipped)
         documents = _Reading(changed, lambda name: self._read(name, stamps[name]))
-        resume = "make room, or choose another place with --index, and run it again to continue"
+        resume = "choose another place with --index, or make room, and run it again to continue"
         with as_write_error(self.index, resume), _advise_force(FingerprintError):
             update_index(
                 self.index, documents, encoder, remove=removed, force=force, show_progress_bar=show_progress_bar

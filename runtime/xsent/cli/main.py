@@ -34,6 +34,13 @@ class WithApps(Program):
             return own
         return get_command(offered.load())
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+        """The command that was typed; the error for a wrong name suggests commands of other packages, too."""
+        if args and self.get_command(ctx, args[0]) is None:
+            names: dict[str, Any] = dict.fromkeys(_offered())
+            self.commands.update(names)  # typer suggests from these
+        return super().resolve_command(ctx, args)
+
 
 def _offered() -> "dict[str, EntryPoint]":
     from importlib.metadata import entry_points  # slower to import than a help text is to print

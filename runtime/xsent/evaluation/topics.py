@@ -238,7 +238,10 @@ def _common_labels(train: Sets, test: Sets) -> tuple[str, ...]:
     for other in chain(train.values(), test.values()):
         strange = set(other.labels) ^ labels if other in train.values() else set(other.labels) - labels
         if strange:
-            raise DataError(f"{other.source}: label {min(strange)!r} is not in both this file and {first.source}")
+            raise DataError(
+                f"{other.source}: label {min(strange)!r} is not in both this file and {first.source}; "
+                "expected training examples of every label; if you split a table, shuffle its rows first"
+            )
     return tuple(sorted(labels))
 
 

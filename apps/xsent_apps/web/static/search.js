@@ -1,6 +1,7 @@
 // The search panel: passages by meaning and by words, while a query is typed.
 
 import { bar, byId, counted, dot, growingList, later, make } from "./dom.js";
+import { EXAMPLE_TEXTS } from "./examples.js";
 import { nearestPart, nearestSentence } from "./highlight.js";
 import { headingsOf } from "./passages.js";
 import { saveCsv } from "./table.js";
@@ -42,7 +43,8 @@ export function openSearch(model, library) {
 
   async function show(start) {
     const { signal } = asked;
-    byId("suggestions").hidden = !library.documents.length || input.value.trim() !== "";
+    const hasExample = library.documents.some(({ name }) => name in EXAMPLE_TEXTS);
+    byId("suggestions").hidden = !hasExample || input.value.trim() !== ""; // they are about the example
     const found = query ? rank(library.read, query) : [];
     const texts = toReadAgain(found).map(({ passage: { context, text } }) => `${context} ${text}`);
     const ranked = withNearWords(found, texts.length ? await model.nearness(input.value.trim(), texts) : []);

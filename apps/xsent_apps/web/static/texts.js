@@ -22,7 +22,7 @@ export async function readFile(file) {
     throw new Error(`${file.name} has ${megabytes} MB; the limit is ${LARGEST / 1e6} MB. Split it, or use xsent index.`);
   }
   const text = decode(new Uint8Array(await file.arrayBuffer()));
-  if (text === undefined) throw new Error(`${file.name} is not text. Save it as plain text (UTF-8) and drop it again.`);
+  if (text === undefined) throw new Error(`${file.name} is not text in UTF-8. Save it as plain text or CSV in UTF-8.`);
   return { name: file.name, text, isFile: true };
 }
 
