@@ -230,7 +230,8 @@ class Passages(TextFiles[Passage]):
 
 def tally(counts: Counter[str]) -> str:
     """The most frequent languages with their numbers of lines, for a message."""
-    return ", ".join(f"{language} {count:,}" for language, count in counts.most_common(REPORTED_LINES))
+    shown = [f"{language} {count:,}" for language, count in counts.most_common(REPORTED_LINES)]
+    return ", ".join(shown).replace(ALONE, " without translation")
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
