@@ -294,10 +294,16 @@ SAME_NUMBER = [
     ("A man bought two apples.", "Ein Mann kaufte zwei Äpfel."),
     ("I need a room for two people.", "Necesito una habitación para dos."),
     ("Wait an hour.", "Attendez 60 minutes."),
+    *combinations(
+        "three quarters of an hour|trois quarts d'heure|tre quarti d'ora|три четверти часа|45 Minuten".split("|"), 2
+    ),
+    ("Two thirds of a cup", "2/3 Tasse"),
+    ("drei Viertel Liter", "750 ml"),
     ("three times a day for 5 days", "5 Tage lang dreimal täglich"),
     ("It has a bedroom and two other rooms.", "Es hat ein Schlafzimmer und zwei andere Zimmer."),
 ]
 OTHER_NUMBER = [
+    ("three quarters of an hour", "40 Minuten"),
     ("Rest it for half an hour.", "Rest it for an hour and a half."),
     ("The temperature is -5 degrees.", "The temperature is 5 degrees."),
     ("Il fait moins cinq.", "It is 5 degrees."),
