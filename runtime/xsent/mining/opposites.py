@@ -24,7 +24,7 @@ _WORD = re.compile(  # a word, the sign at its end, and a number or a word that 
     f"({_LETTERS})( *(?:[^\\w\\s]|$))?(?= ?(?:{_ARTICLES})?(?:((?:(?:{PARTS['NAME']}) )?[0-9])|({_LETTERS}))?)"
 )
 _NEGATING = re.compile(  # prefixes
-    r"\b(?:un|dis|non ?|de|in|im|il|ir|mis|des|dés|mé|on|ont|ent|не|без)+(?=\w{3})|[不未非]"
+    r"\b(?:un|dis|non ?|de|in|im|il|ir|mis|des|dés|mé|on|ont|ent|nicht|niet|не|без)+(?=\w{3})|[不未非]"
 )
 _AN = re.compile(r"\ban\b")  # a stable system, an unstable one
 _NAMING = re.compile(  # a letter or a size that sets apart: group B, size XL, ビタミンC
