@@ -397,6 +397,8 @@ OTHER_NUMBER = [
     ("in a week", "in zwei Wochen"),
 ]
 OPPOSITES = [
+    ("Heating on since 6:00", "Heating off since 6:00"),
+    ("Licht an um 7", "Licht aus um 7"),
     ("The flight is on time.", "Le vol est retardé."),
     ("Flug gestrichen", "Flug verspätet"),
     ("Voiture neuve", "Coche de segunda mano"),
@@ -709,6 +711,7 @@ OPPOSITES = [
     ("20 € per month", "20 € pro Jahr"),
 ]
 NOT_OPPOSITES = [
+    ("He is on the roof.", "He is in the roof."),
     ("It costs 5 euros a day.", "It costs 5 euros per day."),
     ("My card was debited twice.", "I was charged twice."),
     ("The start of the race was late.", "The race started late."),

@@ -1,10 +1,11 @@
 """Words that exclude each other, in the nine languages: before and after, open and closed, days, months.
 
 The groups are in words.json. Each has columns that exclude each other; a column has the words of every language, in the
-order of `LANGUAGES`. An asterisk stands for any ending, a point for the end of a clause, "#" for a number, "_" for a
-space. A tilde follows a word with other meanings, such as "voor" (before, for): in this group, it counts only between
-texts of one language. A plus follows a direction, which counts before the same word: to Rome, from Rome. Japanese may
-be anywhere in a text. Beside the groups, single letters exclude each other, as in group A and group B.
+order of `LANGUAGES`. An asterisk stands for any ending, "#" for a number, "_" for a space. A point stands for the end
+of a clause, where "on" counts; elsewhere it counts only between texts that differ in nothing else. A tilde follows a
+word with other meanings, such as "voor" (before, for): in this group, it counts only between texts of one language. A
+plus follows a direction, which counts before the same word: to Rome, from Rome. Japanese may be anywhere in a text.
+Beside the groups, single letters exclude each other, as in group A and group B.
 """
 
 import re
@@ -76,9 +77,11 @@ class Poles(NamedTuple):
 def opposed(first: str, second: str) -> bool:
     """Whether texts in the form NFKC have words that exclude each other, each one that the other lacks.
 
-    Also two texts that differ only in the prefix of a word, such as stable and unstable, 公開 and 非公開.
+    Also two texts that differ only in the prefix of a word, such as stable and unstable, 公開 and 非公開, or in a word
+    such as on and off.
     """
-    return _negated(first, second) or exclude(poles_of(first), poles_of(second))
+    words = [re.findall(r"\w+", text.casefold()) for text in (first, second)]
+    return _negated(*words) or _switched(*words) or exclude(poles_of(first), poles_of(second))
 
 
 def exclude(first: Poles, second: Poles) -> bool:
@@ -89,12 +92,22 @@ def exclude(first: Poles, second: Poles) -> bool:
     return not groups[0].isdisjoint(groups[1])
 
 
-def _negated(first: str, second: str) -> bool:
+def _negated(first: list[str], second: list[str]) -> bool:
     """Whether the only difference of two texts is a prefix that negates a word."""
-    one, other = (re.findall(r"\w+", _AN.sub("a", text.casefold())) for text in (first, second))
-    if len("".join(one)) == len("".join(other)):
+    one, other = (_AN.sub("a", " ".join(words)) for words in (first, second))
+    if len(one.replace(" ", "")) == len(other.replace(" ", "")):
         return False
-    return _NEGATING.sub("", " ".join(one)) == _NEGATING.sub("", " ".join(other))
+    return _NEGATING.sub("", one) == _NEGATING.sub("", other)
+
+
+def _switched(first: list[str], second: list[str]) -> bool:
+    """Whether the only difference of two texts is a word such as on or off, which elsewhere ends a clause."""
+    differing = [words for words in zip(first, second, strict=False) if words[0] != words[1]]
+    if len(first) != len(second) or len(differing) != 1:
+        return False
+    one, other = differing[0]
+    ends = [(table.strong.get(f"{one}.", set()), table.strong.get(f"{other}.", set())) for table in _LISTED.values()]
+    return any(not {group for group, _ in left}.isdisjoint(group for group, _ in right) for left, right in ends)
 
 
 def poles_of(text: str) -> Poles:
