@@ -17,7 +17,7 @@ _FORMAT = re.compile(FORMAT)
 ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _QUOTED_PRINTABLE = re.compile(r"=[89A-F][0-9A-F]|=3D|=20|=\r?\n")
-_BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
+BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
 _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>", re.I)
 _COMMENT = re.compile("<!--.*?-->", re.S)
 NO_CHARACTER = re.compile("&#[0-9]{100,};?")  # Python rejects numbers with thousands of digits
@@ -61,7 +61,7 @@ def remove_format(text: str) -> str:
 def without_markup(text: str) -> str:
     """A text without tags and comments of HTML, and with characters for its entities."""
     if "<" in text:
-        text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_comments(text)))
+        text = _TAG.sub("", BLOCK_TAG.sub(" ", _without_comments(text)))
     return without_entities(text)
 
 

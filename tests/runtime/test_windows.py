@@ -76,6 +76,8 @@ def test_windows_are_sentences(encoder: SentenceEncoder) -> None:
     story = ["私たちはしばらく天気と収穫について話しました。", "祖父は一生鉄道で働きました。"] * 20
     # Chinese and Japanese characters say more.
     assert [window.split() for window in windows_of("".join(story), encoder)] == [story[:2]] * 20
+    page = "<p>" + LONG.replace(" " + FACT, f"</p><P class='x'>{FACT}<br/>")
+    assert f"{FACT} Later we speak about the fence." in windows_of(page, encoder)  # without the tags of paragraphs
     assert windows_of("-. " * 400, encoder) == ["-. " * 400]
     assert windows_of(f"@anna {LONG} Best regards, Ann", SentenceEncoder(threads=1, clean=True)) == windows
 

@@ -1,13 +1,15 @@
 """Words that exclude each other, in the nine languages: before and after, open and closed, days, months.
 
 The groups are in words.json. Each has columns that exclude each other; a column has the words of every language, in the
-order of `LANGUAGES`. An asterisk stands for any ending, a point for the end of a clause, "#" for a number, "_" for a
-space. A tilde follows a word with other meanings, such as "voor" (before, for): it counts only between texts of one
-language. A plus follows a direction, which counts before the same word: to Rome, from Rome. Japanese may be anywhere in
-a text. Beside the groups, single letters exclude each other, as in group A and group B.
+order of `LANGUAGES`. An asterisk stands for any ending, "#" for a number, "_" for a space. A point stands for the end
+of a clause, where "on" counts; elsewhere it counts only between texts that differ in nothing else. A tilde follows a
+word with other meanings, such as "voor" (before, for): in this group, it counts only between texts of one language. A
+plus follows a direction, which counts before the same word: to Rome, from Rome. Japanese may be anywhere in a text.
+Beside the groups, single letters exclude each other, as in group A and group B.
 """
 
 import re
+from collections import defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,7 +25,7 @@ _WORD = re.compile(  # a word, the sign at its end, and a number or a word that 
     f"({_LETTERS})( *(?:[^\\w\\s]|$))?(?= ?(?:{_ARTICLES})?(?:((?:(?:{PARTS['NAME']}) )?[0-9])|({_LETTERS}))?)"
 )
 _NEGATING = re.compile(  # prefixes
-    r"\b(?:un|dis|non ?|de|in|im|il|ir|mis|des|dés|mé|on|ont|ent|не|без)+(?=\w{3})|[不未非]"
+    r"\b(?:un|dis|non ?|de|in|im|il|ir|mis|des|dés|mé|on|ont|ent|nicht|niet|не|без)+(?=\w{3})|[不未非]"
 )
 _AN = re.compile(r"\ban\b")  # a stable system, an unstable one
 _NAMING = re.compile(  # a letter or a size that sets apart: group B, size XL, ビタミンC
@@ -41,27 +43,27 @@ Pole = tuple[int, int, str]  # numbers of a group and of a column, and the word 
 class _Listed(NamedTuple):
     """Words of a language that exclude others."""
 
-    poles: dict[str, set[tuple[int, int]]]  # by word
-    weak: set[str]  # words that have other meanings, too
+    strong: dict[str, set[tuple[int, int]]]  # by word
+    weak: dict[str, set[tuple[int, int]]]  # of words that have other meanings, too
+    words: set[str]
     begin: set[str]  # words that begin a phrase
 
 
 def _listed(place: int) -> _Listed:
-    poles: dict[str, set[tuple[int, int]]] = {}
-    weak = set()
+    strong = defaultdict[str, set[tuple[int, int]]](set)
+    weak = defaultdict[str, set[tuple[int, int]]](set)
     for group, row in enumerate(TABLES["opposites"]):
         for column, words in enumerate(row):
             for written in words.split(" | ")[place].casefold().split():
                 word = written.removesuffix("~")
-                poles.setdefault(word, set()).add((group, column))
-                if word != written:
-                    weak.add(word)
-    return _Listed(poles, weak, {word.partition("_")[0] for word in poles if "_" in word})
+                (strong if word == written else weak)[word].add((group, column))
+    listed = {*strong, *weak}
+    return _Listed({**strong}, {**weak}, listed, {word.partition("_")[0] for word in listed if "_" in word})
 
 
 _LISTED = {language: _listed(place) for place, language in enumerate(LANGUAGES)}
 _JAPANESE = _LISTED["ja"]
-_PART = re.compile("|".join(sorted(_JAPANESE.poles, key=len, reverse=True)))
+_PART = re.compile("|".join(sorted(_JAPANESE.words, key=len, reverse=True)))
 
 
 class Poles(NamedTuple):
@@ -75,9 +77,11 @@ class Poles(NamedTuple):
 def opposed(first: str, second: str) -> bool:
     """Whether texts in the form NFKC have words that exclude each other, each one that the other lacks.
 
-    Also two texts that differ only in the prefix of a word, such as stable and unstable, 公開 and 非公開.
+    Also two texts that differ only in the prefix of a word, such as stable and unstable, 公開 and 非公開, or in a word
+    such as on and off.
     """
-    return _negated(first, second) or exclude(poles_of(first), poles_of(second))
+    words = [re.findall(r"\w+", text.casefold()) for text in (first, second)]
+    return _negated(*words) or _switched(*words) or exclude(poles_of(first), poles_of(second))
 
 
 def exclude(first: Poles, second: Poles) -> bool:
@@ -88,12 +92,22 @@ def exclude(first: Poles, second: Poles) -> bool:
     return not groups[0].isdisjoint(groups[1])
 
 
-def _negated(first: str, second: str) -> bool:
+def _negated(first: list[str], second: list[str]) -> bool:
     """Whether the only difference of two texts is a prefix that negates a word."""
-    one, other = (re.findall(r"\w+", _AN.sub("a", text.casefold())) for text in (first, second))
-    if len("".join(one)) == len("".join(other)):
+    one, other = (_AN.sub("a", " ".join(words)) for words in (first, second))
+    if len(one.replace(" ", "")) == len(other.replace(" ", "")):
         return False
-    return _NEGATING.sub("", " ".join(one)) == _NEGATING.sub("", " ".join(other))
+    return _NEGATING.sub("", one) == _NEGATING.sub("", other)
+
+
+def _switched(first: list[str], second: list[str]) -> bool:
+    """Whether the only difference of two texts is a word such as on or off, which elsewhere ends a clause."""
+    differing = [words for words in zip(first, second, strict=False) if words[0] != words[1]]
+    if len(first) != len(second) or len(differing) != 1:
+        return False
+    one, other = differing[0]
+    ends = [(table.strong.get(f"{one}.", set()), table.strong.get(f"{other}.", set())) for table in _LISTED.values()]
+    return any(not {group for group, _ in left}.isdisjoint(group for group, _ in right) for left, right in ends)
 
 
 def poles_of(text: str) -> Poles:
@@ -102,7 +116,8 @@ def poles_of(text: str) -> Poles:
     folded = text.casefold().replace("’", "'")
     found = Poles(languages, set(), set())
     for part in _PART.findall(folded):
-        (found.weak if part in _JAPANESE.weak else found.strong).update((*pole, "") for pole in _JAPANESE.poles[part])
+        found.strong.update((*pole, "") for pole in _JAPANESE.strong.get(part, ()))
+        found.weak.update((*pole, "") for pole in _JAPANESE.weak.get(part, ()))
     found.strong.update((-1, int(name, 36), "") for name in _NAMING.findall(text))  # each letter excludes the others
     tables = [_LISTED[language] for language in languages or LANGUAGES if language in _LISTED]
     words = [(match[1], match[2] is not None, match[3] is not None, match[4] or "") for match in _WORD.finditer(folded)]
@@ -113,8 +128,9 @@ def poles_of(text: str) -> Poles:
             keys, count = _keys(words[place : place + _WORDS], table)
             taken = max(taken, count)
             for key in keys:
-                side = found.weak if key in table.weak else found.strong
-                side.update((*pole, words[place][3] * key.endswith("+")) for pole in table.poles[key])
+                ahead = words[place][3] * key.endswith("+")
+                found.strong.update((*pole, ahead) for pole in table.strong.get(key, ()))
+                found.weak.update((*pole, ahead) for pole in table.weak.get(key, ()))
         place += taken
     return found
 
@@ -124,9 +140,9 @@ def _keys(words: list[tuple[str, bool, bool, str]], table: _Listed) -> tuple[lis
     word, end, number, ahead = words[0]
     for count in range(len(words), 1, -1) if word in table.begin else ():
         phrase = "_".join(word for word, *_ in words[:count])
-        if phrase in table.poles:
+        if phrase in table.words:
             return [phrase], count
-    return [key for key in _forms(word, "." * end + "#" * number + "+" * bool(ahead)) if key in table.poles], 1
+    return [key for key in _forms(word, "." * end + "#" * number + "+" * bool(ahead)) if key in table.words], 1
 
 
 @lru_cache(4096)

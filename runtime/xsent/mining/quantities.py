@@ -35,6 +35,14 @@ _UNIT_BEFORE = re.compile("([€$£¥]|eur|usd|chf|gbp|jpy|rub|大さじ|小さ�
 # A fraction with a slash may be a date: 1/2 and 1 1/2 are numbers before a word, 3/4 before a unit only.
 _UNIT_OF_FRACTION = re.compile(f" ?(?:{_NAMES})(?![{LETTERS}])")
 _WORD_OF_FRACTION = re.compile(" [^\\W\\d_]")
+_NUMERATORS, _DENOMINATORS = (
+    {word: number for number, words in TABLES[key].items() for word in words.split()}
+    for key in ("numerators", "denominators")
+)
+_FRACTION_IN_WORDS = re.compile(  # three quarters of an hour, trois quarts d'heure
+    f"(?<![{LETTERS}])({'|'.join(_NUMERATORS)})[ -]({'|'.join(_DENOMINATORS)}) (?:of (?:an? |the )?|d[ei] |d['’])?"
+    f"(?={_UNIT_OF_FRACTION.pattern})"
+)
 _ROMANS = re.compile(  # II and more anywhere, "I" only after a word for a volume; in capitals
     "\\b(?=[IVX]{2}|[IVX]er? si)X{0,3}(?:IX|IV|V?I{0,3})(?=(?:er?|ème)?(?!\\w))"
     "|\\b(?i:vol(?:ume[ns]?|[.])?|b(?:an)?d[.]?|tom[eo]|deel|teil|part(?:ie|e)?|chapter|kapitel|chapitre|cap[íi]tulo|capitolo"
@@ -120,7 +128,8 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
 def quantities(text: str) -> list[Quantity]:
     """All quantities of a text, in digits or in words."""
     plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", _SCIENTIFIC.sub(_written_out, text)))
-    folded = FRACTION.sub(_decimal, _ONE.sub("1 ", plain.casefold()))
+    folded = _FRACTION_IN_WORDS.sub(_in_digits, _ONE.sub("1 ", plain.casefold()))
+    folded = FRACTION.sub(_decimal, folded)
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
     folded, times = clock_times(_TENTHS.sub(_percent, folded))
     numbers = find_numbers(folded)
@@ -148,6 +157,11 @@ def _arabic(found: re.Match[str]) -> str:
     values = [{"I": 1, "V": 5, "X": 10}[sign] for sign in roman]
     total = sum(-one if one < other else one for one, other in zip(values, [*values[1:], 0], strict=True))
     return f"{word} {total}".lstrip()
+
+
+def _in_digits(fraction: re.Match[str]) -> str:
+    """Three quarters of a unit as 3/4 of it."""
+    return f"{_NUMERATORS[fraction[1]]}/{_DENOMINATORS[fraction[2]]} "
 
 
 def _decimal(fraction: re.Match[str]) -> str:

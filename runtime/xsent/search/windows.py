@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.clean import clean_text
+from xsent.clean import BLOCK_TAG, clean_text
 from xsent.words import display_width, has_words
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _JOINED, _LONGEST = 100, 300
 _SHORTEST = 30  # a shorter sentence, such as "Yes.", is not a window by itself
 
-_END = re.compile(r"(?<=[.!?…;])\s+|(?<=[。！？；])|\n")
+_END = re.compile(rf"(?<=[.!?…;])\s+|(?<=[。！？；])|\n|{BLOCK_TAG.pattern}", re.I)  # a paragraph of HTML, too
 _PART = re.compile(rf"\S.{{0,{_LONGEST - 1}}}(?=\s|$)|\S.{{0,{_LONGEST - 1}}}", re.DOTALL)
 
 
