@@ -145,7 +145,7 @@ def _longest(folded: str, parts: list[_Part], place: int) -> tuple[int, Forms]:
             before = word
             continue
         before, count = word, at + 1 - place
-    if count == 1 and _is_none(folded, parts, place):
+    if count == 1 and _is_uncounted(folded, parts, place):
         return 1, ()
     return max(count, 1), (str(total + current),) * bool(count)
 
@@ -153,8 +153,8 @@ def _longest(folded: str, parts: list[_Part], place: int) -> tuple[int, Forms]:
 _NOT_ALONE = {100, *(10**exponent for exponent in SCALES.values())}
 
 
-def _is_none(folded: str, parts: list[_Part], place: int) -> bool:
-    """Whether a word alone is no number: "a", "millions", "first", which is an opposite of "second", "a fifth"."""
+def _is_uncounted(folded: str, parts: list[_Part], place: int) -> bool:
+    """Whether a single word does not count as a number: "a", "millions", "a fifth", "first" (see the opposites)."""
     word = parts[place].word
     if word in _ORDINALS:
         before = parts[place - 1] if place else None
