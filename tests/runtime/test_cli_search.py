@@ -98,7 +98,7 @@ def test_options_of_words_and_scores_and_a_query_with_a_dash(run: Runner, made: 
     assert_refused(run(*search, exact, "--least", 9), "no line has a score of 9.0 or more; lower --least")
     assert_refused(run(*search, exact, "--least", 9, "--json"), "no line has a score of 9.0 or more")
     code, out, err = run(*search, "-Anna sees Boris.")
-    assert (code, out) == (2, "") and "Put -- before a query that starts with a dash: -- QUERY" in err
+    assert (code, out) == (2, "") and "Put -- before a text that starts with a dash: -- TEXT" in err
     assert run(*search, "-n", 1, "--", "-Anna sees Boris.")[1].endswith("Anna sees Boris.\n")
 
 

@@ -67,7 +67,7 @@ class QueryCommand(Command):
             return super().parse_args(ctx, args)
         except Exception as error:
             if getattr(error, "option_name", None):  # of click's NoSuchOption
-                error.message += ". Put -- before a query that starts with a dash: -- QUERY"  # type: ignore[attr-defined]
+                error.message += ". Put -- before a text that starts with a dash: -- TEXT"  # type: ignore[attr-defined]
             elif surplus := _SURPLUS.search(getattr(error, "message", "")):
                 *given, last = [str(ctx.params[one.name]) for one in self.params if one.param_type_name == "argument"]
                 command = [ctx.command_path, *map(shlex.quote, given), _quoted(f"{last} {surplus[1]}")]
