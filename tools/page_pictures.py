@@ -55,7 +55,9 @@ def take(page: Page, name: str) -> None:
 def take_site(browser: Browser, address: str) -> None:
     """Write the pictures of the page."""
     page = open_example(browser, address, viewport={"width": 800, "height": 860})
-    page.fill("#query", "quand passe le train ?")
+    for query, found in (("katten", "gatti"), ("quand passe le train ?", "train")):  # the first one takes longer
+        page.fill("#query", query)
+        expect(page.locator("#results p").first).to_contain_text(found)
     page.wait_for_selector("#results strong")
     take(page, "web-search")
     page = open_example(browser, address, viewport={"width": 960, "height": 800})
