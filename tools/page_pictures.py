@@ -1,17 +1,21 @@
-"""Takes the pictures of docs/guides/browser.md: a search in light mode, the map in dark mode, sorting on a phone.
+"""Takes the pictures of docs/guides/browser.md: a search, the map, and sorting on a phone.
 
     python tools/page_pictures.py
 
-It also takes that of docs/guides/cluster.md, a map of the tickets of bench/tickets.tsv. Needs chromium (apt-get install
-chromium fonts-noto-cjk), playwright (pip install playwright) and the extra map (pip install "xsent[map]").
+It also takes that of docs/guides/cluster.md, a map of the tickets of bench/tickets.tsv. Each picture is an SVG that
+contains two screenshots, and shows readers that of their mode, light or dark. Needs chromium (apt-get install chromium
+fonts-noto-cjk), playwright and Pillow (pip install playwright pillow) and the extra map (pip install "xsent[map]").
 """
 
 import csv
 import shutil
+from base64 import b64encode
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from xsent_apps.map import map_texts
@@ -21,6 +25,7 @@ from xsent_apps.web.site import Site
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
 MAP_TITLE = "Tickets in five languages form groups by subject, not by language"
+STYLE = "<style>@media (prefers-color-scheme:light){.dark{display:none}}</style>"  # the dark one lies on the light one
 
 
 def open_example(browser: Browser, address: str, **window: Any) -> Page:  # noqa: ANN401  the options of a window
@@ -33,19 +38,29 @@ def open_example(browser: Browser, address: str, **window: Any) -> Page:  # noqa
 
 
 def take(page: Page, name: str) -> None:
-    """Write a picture when the page is still."""
-    page.wait_for_timeout(1500)
-    page.screenshot(path=IMAGES / f"{name}.png")
+    """Write a picture of the page in both modes when it is still."""
+    width, height = page.evaluate("[innerWidth, innerHeight]")
+    size = f'width="{width}" height="{height}"'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}">', STYLE]
+    for mode in ("light", "dark"):
+        page.emulate_media(color_scheme=mode)
+        page.wait_for_timeout(1500)
+        data = BytesIO()
+        Image.open(BytesIO(page.screenshot())).save(data, "webp", quality=85)
+        text = b64encode(data.getvalue()).decode()
+        parts.append(f'<image class="{mode}" {size} href="data:image/webp;base64,{text}"/>')
+    (IMAGES / f"{name}.svg").write_text("\n".join([*parts, "</svg>"]) + "\n", encoding="utf-8")
 
 
 def take_site(browser: Browser, address: str) -> None:
     """Write the pictures of the page."""
-    desktop = {"width": 1000, "height": 860}
-    page = open_example(browser, address, viewport=desktop)
-    page.fill("#query", "quand passe le train ?")
+    page = open_example(browser, address, viewport={"width": 800, "height": 860})
+    for query, found in (("katten", "gatti"), ("quand passe le train ?", "train")):  # the first one takes longer
+        page.fill("#query", query)
+        expect(page.locator("#results p").first).to_contain_text(found)
     page.wait_for_selector("#results strong")
     take(page, "web-search")
-    page = open_example(browser, address, viewport={"width": 1280, "height": 900}, color_scheme="dark")
+    page = open_example(browser, address, viewport={"width": 960, "height": 800})
     page.click("#tab-map")
     page.wait_for_selector("#canvas[data-points='54']")
     page.locator("#canvas").scroll_into_view_if_needed()

@@ -1,4 +1,4 @@
-"""The bundles to measure: the built-in and given ones at each depth, copies in other precisions, and their sizes."""
+"""The bundles to measure: the given ones at each depth, copies in other precisions, and their sizes."""
 
 import math
 import os

@@ -42,7 +42,7 @@ def whole_run(
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("bench-report"),
     work: Annotated[Path | None, typer.Option(help="Folder of the models written for it; default: OUT-work.")] = None,
     evaluate: EvalOption = None,
-    bundle: Annotated[list[Path] | None, typer.Option(help="Also measure this bundle; may be repeated.")] = None,
+    bundle: Annotated[list[Path] | None, typer.Option(help="A bundle; may be repeated; default: builtin.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
 ) -> None:
     """Measure what sentence vectors cost on this machine, by layers, length, precision, backend and threads.
@@ -54,11 +54,13 @@ def whole_run(
         return
     from xsent_bench.results import RESULTS, Results
     from xsent_bench.run import measure_steps, steps_of_run
+    from xsent_train.derive import model_path
 
     if (out / RESULTS).exists() and not force:
         raise DataError(f"{out / RESULTS}: a report already exists; choose another --out, or replace it with --force")
     results = Results(shlex.join(["xsent-bench", *sys.argv[1:]]))
-    steps = steps_of_run(results, work or Path(f"{out}-work"), quick, bundle or (), evaluate)
+    bundles = [model_path(path) for path in bundle or [builtin_path()]]
+    steps = steps_of_run(results, work or Path(f"{out}-work"), quick, bundles, evaluate)
     typer.echo(measure_steps(results, steps, out))
 
 

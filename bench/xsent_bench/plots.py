@@ -3,6 +3,7 @@
 matplotlib takes a second to import, so it is imported when a plot is drawn: the processes that measure draw none.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -22,6 +23,7 @@ SCORES = {"xx_en": "Finding translations", "sklearn": "Topics learnt in English"
 TIME = "ms_32_words"
 TOKENS = 32  # of the sentences that titles are about, if they were measured
 LEAST_SPAN = 10  # smallest span of a panel in points of a score, so that tenths of a point look small
+WIDTH = 5  # of a plot in inches, so that text of 10 points has 10 pixels on a phone
 MARKERS = "osD^vP*X"  # of systems
 INK, RULES = "#1b2626", "#c8cfce"  # text and lines, and the grid
 COLOURED = ("text.color", "xtick.color", "ytick.color", "axes.edgecolor", "axes.labelcolor")
@@ -51,7 +53,7 @@ def latency_by_layers(measured: Measured) -> Plot | None:
         for system in systems_in(rows)
         for n in _values(rows, "tokens")
     }
-    axes = _draw(series, "", ("layers", f"milliseconds, median ({alike})", "tokens"), xticks=depths, ylim=(0, None))
+    axes = _draw(series, "", ("layers", f"milliseconds, median\n({alike})", "tokens"), xticks=depths, ylim=(0, None))
     for points, dots in zip(series.values(), list(axes.get_lines()), strict=True):
         if len(points) > 1:  # one model's; a line through two models would mean nothing
             x, y = np.transpose(points)
@@ -72,7 +74,7 @@ def throughput_by_length(measured: Measured) -> Plot | None:
         for system in systems_in(rows)
         for n in _values([m for m in rows if m.has(system=system)], "layers")
     }
-    labels = "tokens of a sentence", f"sentences per second ({alike})", "layers"
+    labels = "tokens of a sentence", f"sentences per second\n({alike})", "layers"
     axes = _draw(series, "-", labels, xscale="log", yscale="log", xticks=lengths, xticklabels=lengths)
     axes.set_xticks([], minor=True)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -92,7 +94,7 @@ def memory_by_layers(measured: Measured) -> Plot | None:
         for system in systems_in(rows)
         for after in (1, 1000)
     }
-    axes = _draw(series, "-", ("layers", f"MiB, resident ({alike})", "sentences"), xticks=depths, ylim=(0, None))
+    axes = _draw(series, "-", ("layers", f"MiB, resident\n({alike})", "sentences"), xticks=depths, ylim=(0, None))
     least, most = (of(figure for points in series.values() for _, figure in points) for of in (min, max))
     return _titled("memory-by-layers", f"A process needs {least:.0f} to {most:.0f} MiB", axes)
 
@@ -108,10 +110,11 @@ def quality_by_time(measured: Measured) -> Plot | None:
             name = _public_name(m)
             if name not in systems or m.axes["system"] == systems[name][0].axes["system"]:
                 systems.setdefault(name, []).append(m)
-    figure = _figure(3.9 * len(scores), 3.9)
-    panels = figure.subplots(1, len(scores), squeeze=False)[0]
+    figure = _figure(2.6 * len(scores) + 0.5)
+    panels = figure.subplots(len(scores), sharex=True, squeeze=False)[:, 0]
     for axes, score in zip(panels, scores, strict=True):
         _draw_panel(axes, score, systems)
+    panels[-1].set_xlabel("milliseconds, 32 words")
     title = "Quality against time: up and left is better; the axes do not start at 0"
     return _titled("quality-by-milliseconds", title, panels[0])
 
@@ -139,13 +142,14 @@ def _draw_panel(axes: "Axes", score: str, systems: Mapping[str, Measured]) -> No
         for m, point in zip(scored, zip(x, y, strict=True), strict=True):
             axes.plot(*point, marker, color=_colour(m.axes["layers"]), markersize=8)
             text = _label(name, m, scored)
-            side = -1 if point[0] == slowest else 1  # there is no room to the right of the last
-            away = ((9, -3) if side > 0 else (6, -17)) if name in text else (6, -11)
-            axes.annotate(text, point, away, textcoords="offset points", ha="left" if side > 0 else "right", size=9)
+            away, side = ((9, -3), "left") if name in text else ((-6, 5), "right")
+            if point[0] == slowest:  # there is no room to the right of the last
+                away, side = (6, -17), "right"
+            axes.annotate(text, point, away, textcoords="offset points", ha=side)
     low, high = axes.get_ylim()
     middle = (low + high) / 2
-    axes.set_ylim(min(low, middle - LEAST_SPAN / 2) - 1, max(high, middle + LEAST_SPAN / 2))
-    axes.set(xscale="log", xlabel="milliseconds, 32 words", ylabel=heading(score), title=_finding(score, best))
+    axes.set_ylim(min(low, middle - LEAST_SPAN / 2) - 1, max(high, middle + LEAST_SPAN / 2) + 1)
+    axes.set(xscale="log", ylabel=heading(score), title=_finding(score, best))
     axes.margins(x=0.08)
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))  # more labels would overlap
     axes.set_xticks([], minor=True)
@@ -180,18 +184,18 @@ def _colour(layers: Axis) -> Any:  # noqa: ANN401
     return INK if isinstance(layers, str) else colormaps["viridis"](0.55 - 0.55 * min(float(layers), 6) / 6)
 
 
-def _figure(width: float, height: float) -> "Figure":
-    """An empty figure, in inches, in our style."""
+def _figure(height: float) -> "Figure":
+    """An empty figure of this height in inches, in our style."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
 
     rcParams.update(STYLE)
-    return Figure(figsize=(width, height), layout="constrained")
+    return Figure(figsize=(WIDTH, height), layout="constrained")
 
 
 def _draw(series: Mapping[Label, Series], style: str, labels: tuple[str, str, str], **settings: Any) -> "Axes":  # noqa: ANN401
     """Lines with a marker for each system; the labels are for x, y and what the lines are of."""
-    axes = _figure(7, 4.2).subplots()
+    axes = _figure(3.6).subplots()
     axes.grid()
     systems = list(dict.fromkeys(system for system, _ in series))
     markers = dict(zip(systems, cycle(MARKERS)))
@@ -249,5 +253,5 @@ def _series(rows: Measured, x: str, figure: str, **axes: Axis) -> Series:
 def _titled(name: str, title: str, axes: "Axes") -> Plot:
     """The drawing under its title."""
     figure: Any = axes.get_figure()
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(re.sub("(?<=[,;]) ", "\\n", title), fontsize=11)
     return Plot(name, title, figure)

@@ -97,7 +97,7 @@ def sections(results: Results) -> list[Section]:
     machine = {heading(name): in_words(value) for name, value in results.environment.items()}
     compared = results.compared()
     names = dict.fromkeys(str(m.axes["system"]) for m in compared)
-    points = [f"{name}: {SYSTEMS[name].how}." for name in names if name in SYSTEMS]
+    points = [f"{name}: {SYSTEMS.get(name, SYSTEMS[OURS]).how}." for name in names]  # other names are bundles
     table, pictures = listing(compared) if compared else "", drawn(compared, plots.quality_by_time)
     found = [
         Section("Notes", points=results.notes),
@@ -197,13 +197,13 @@ GROUPS: Sequence[tuple[Any, ...]] = (  # group, title, text, function of its tab
     (
         "stored",
         "Dimensions and precision of vectors",
-        "Tatoeba with all layers of the built-in model, and vectors cut and rounded as they are stored.",
+        "Tatoeba with all layers of the first bundle, and vectors cut and rounded as they are stored.",
         listing,
     ),
     (
         "kept",
         "What 8 bits change in results",
-        "Of the ten passages nearest to a question, the share that stay among the ten with the built-in model: when it "
+        "Of the ten passages nearest to a question, the share that stay among the ten with the first bundle: when it "
         "is computed in int8 and not in float32 with the same weights, and when its vectors are stored as int8 or "
         "binary and not as float32. The mean of all languages, and the worst language.",
         listing,

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from xsent.bundle import builtin_path
 from xsent.cli.terminal import counted
 from xsent.files.atomic import as_data_error, atomic_file
 from xsent_bench import OURS
@@ -130,14 +131,16 @@ class Results:
 
 
 def named(paths: Sequence[Path]) -> dict[str, Path]:
-    """Bundles by name: the first is `OURS`; the others are named after their folders, or their paths if not unique."""
-    names = [OURS, *(path.resolve().name for path in paths[1:])]
-    places = [str(path.resolve()) for path in paths]
-    unique = [
-        place if number and names.count(name) > 1 else name
-        for number, (name, place) in enumerate(zip(names, places, strict=True))
-    ]
-    return dict(zip(unique, paths, strict=True))
+    """Bundles by name: the built-in one is `OURS`; others have the names of their folders, or paths if not unique."""
+    folders = [OURS, *(path.resolve().name for path in paths)]
+
+    def name(path: Path) -> str:
+        if path == builtin_path():
+            return OURS
+        folder = path.resolve()
+        return folder.name if folders.count(folder.name) == 1 else str(folder)
+
+    return {name(path): path for path in paths}
 
 
 def systems_in(measurements: Sequence[Measurement]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xsent.backends.threads import available_cpus
-from xsent.bundle import Bundle, builtin_path
+from xsent.bundle import Bundle
 from xsent.errors import DataError, MissingExtraError, XsentError, in_one_line
 from xsent_bench import LENGTHS, OURS
 from xsent_bench.bundles import Bundles, Depth, at_each_depth, open_given, size
@@ -226,26 +226,25 @@ def steps_of_run(
 ) -> list[Step]:
     """The steps of a whole run, the most important first; the results get the notes and failures.
 
-    Given bundles are measured as well as the built-in one, with the test sets of `evaluate`. Bad ones of either raise
+    The test sets of `evaluate` score each bundle, and the stored vectors of the first. Bad bundles or test sets raise
     here, not after half an hour. The models that are made are kept in `work`, and used again.
     """
     plan = plan_of_run(quick)
     fail = results.failures.append
-    every = [builtin_path(), *bundles]
-    made = Bundles(work, open_given(every, results.notes.append))
+    made = Bundles(work, open_given(bundles, results.notes.append))
     names = {
         f"{system_name({'system': system, 'layers': layers})} {one.precision}": one.fingerprint_of()
         for (system, layers), one in made.given.items()
     }
     results.environment = {"bundles": names}
     others = [name for name, system in SYSTEMS.items() if system.weights or not quick]
-    comparison = Comparison(every, work, others, plan.turns, plan.sentences, evaluate)
+    comparison = Comparison(bundles, work, others, plan.turns, plan.sentences, evaluate)
     steps: list[Step] = [("grid", lambda: measure_plan(plan, made, fail))]
-    languages = Bundle.open(builtin_path()).languages
+    languages = Bundle.open(bundles[0]).languages
     if evaluate and (evaluate / "tatoeba").is_dir():
-        steps.append(("stored", lambda: measure_stored(builtin_path(), evaluate / "tatoeba", languages)))
+        steps.append(("stored", lambda: measure_stored(bundles[0], evaluate / "tatoeba", languages)))
     if evaluate and (evaluate / "passages").is_dir():
-        steps.append(("kept", lambda: measure_kept(builtin_path(), evaluate / "passages", languages)))
+        steps.append(("kept", lambda: measure_kept(bundles[0], evaluate / "passages", languages)))
     steps.append(("systems", lambda: comparison.measure(fail)))
     work.mkdir(parents=True, exist_ok=True)
     return steps

@@ -16,7 +16,7 @@ from xsent.cli.terminal import counted
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
 from xsent.tokenizer import Tokenizer
-from xsent_bench import LENGTHS, OURS
+from xsent_bench import LENGTHS
 from xsent_bench.results import named, system_name
 from xsent_bench.texts import mixed, sentences, texts_of
 from xsent_bench.turns import Task, run_turn
@@ -27,8 +27,7 @@ Benchmark = Callable[..., object]
 def given() -> dict[str, Path]:
     """The bundles to measure by name."""
     paths = [Path(name) for name in os.environ.get("XSENT_BUNDLES", "").split(os.pathsep) if name]
-    bundles = named([builtin_path(), *paths])
-    return {name: path for name, path in bundles.items() if not paths or name != OURS}
+    return named(paths or [builtin_path()])
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

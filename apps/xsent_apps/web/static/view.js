@@ -7,6 +7,12 @@ const MARGIN = 28;
 const LETTERS = 28; // most letters of a label, if there is room
 const LABELS = 60;
 const NAME_LETTERS = 32; // most letters of a group's name
+const PHONE_LETTERS = 12; // the same on a phone
+// Where a name may be, in pixels from the middle of its group: nearest first, in twelve directions.
+const AROUND = Array.from({ length: 61 }, (_, i) => {
+  const [far, turn] = [8 * Math.ceil(i / 12), (i * Math.PI) / 6];
+  return [2 * far * Math.sin(turn), far * Math.cos(turn)]; // names are wide
+});
 const BUTTONS = [64, 144]; // size in pixels of the corner with the buttons
 
 /** @typedef {{x: number, y: number, colour: number, text: string, neighbours: number[]}} Point */
@@ -125,7 +131,7 @@ export class View {
       context.strokeStyle = colour("ink");
       if (this.ringed.has(i) || i === this.chosen) this.#ring(this.#place(point), radius * 2);
     });
-    this.label(colour);
+    this.label(colour, radius);
   }
 
   /** The picture with its background. @returns {Promise<Blob>} a PNG */
@@ -140,7 +146,7 @@ export class View {
   }
 
   /** Writes the names of groups, unless a point is chosen, and the beginnings of passages wherever there is room. */
-  label(colour) {
+  label(colour, radius) {
     const { context } = this;
     const [width, height] = this.size;
     const font = getComputedStyle(this.canvas).fontFamily;
@@ -148,14 +154,16 @@ export class View {
     const first = chosen ? [this.chosen, ...chosen.neighbours] : [...this.ringed];
     const order = [...new Set([...first, ...(chosen || this.names.length ? [] : this.points.keys())])];
     const avoided = chosen ? first.map((i) => this.points[i]) : this.points; // the others are faint in that case
+    const side = radius + 1;
+    const dots = avoided.map((point) => this.#place(point)).map(([x, y]) => [x - side, y - side, x + side, y + side]);
     const taken = [[width - BUTTONS[0], 0, width, BUTTONS[1]]];
     context.textBaseline = "middle";
     context.strokeStyle = colour("card"); // an outline, to be readable over points and lines
     context.lineWidth = 4;
     context.fillStyle = colour("ink");
     context.font = `600 ${width < 500 ? 12 : 14}px ${font}`;
-    if (!chosen) this.#writeNames(taken);
-    taken.push(...avoided.map((point) => this.#place(point)).map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]));
+    if (!chosen) this.#writeNames(taken, dots);
+    taken.push(...dots);
     const letters = Math.min(LETTERS, Math.round(width / 24));
     context.font = `12px ${font}`;
     if (!chosen) context.fillStyle = colour("quiet");
@@ -176,21 +184,35 @@ export class View {
     }
   }
 
-  #writeNames(taken) {
+  /** Writes groups' names near their middles where they hide no point; on phones and in crowds only the first word. */
+  #writeNames(taken, dots) {
     const { context } = this;
     const [width, height] = this.size;
     for (const group of this.names) {
-      const name = cut(group.name, Math.min(NAME_LETTERS, Math.round(width / 20)));
       const [x, y] = this.#place(group);
-      const wide = context.measureText(name).width;
-      const left = Math.max(4, Math.min(width - wide - 4, x - wide / 2)); // fully visible, even at the edge
-      const box = [left - 2, y - 9, left + wide + 2, y + 9];
-      const isSeen = x > 0 && x < width && y > 8 && y < height - 8;
-      if (!isSeen || taken.some((other) => overlap(box, other))) continue;
+      if (x <= 0 || x >= width || y <= 8 || y >= height - 8) continue;
+      const short = cut(group.name.split(", ")[0], width < 500 ? PHONE_LETTERS : NAME_LETTERS);
+      const names = width < 500 ? [short] : [cut(group.name, NAME_LETTERS), short];
+      const places = names.flatMap((name) => this.#around(name, x, y));
+      const free = places.filter(({ box }) => !taken.some((other) => overlap(box, other)));
+      const clear = free.find(({ box }) => !dots.some((dot) => overlap(box, dot)));
+      const { name, box } = clear ?? free.find((place) => place.name === short) ?? {};
+      if (!box) continue;
       taken.push(box);
-      context.strokeText(name, left, y);
-      context.fillText(name, left, y);
+      context.strokeText(name, box[0] + 2, box[1] + 8);
+      context.fillText(name, box[0] + 2, box[1] + 8);
     }
+  }
+
+  /** Places for a name around a place on the canvas, fully visible even at the edge. */
+  #around(name, x, y) {
+    const [width, height] = this.size;
+    const wide = this.context.measureText(name).width + 4;
+    const into = (value, most) => Math.max(2, Math.min(most - 2, value));
+    return AROUND.map(([dx, dy]) => {
+      const [left, top] = [into(x + dx - wide / 2, width - wide), into(y + dy - 8, height - 16)];
+      return { name, box: [left, top, left + wide, top + 16] };
+    });
   }
 
   #place({ x, y }) {
