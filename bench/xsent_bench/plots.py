@@ -110,7 +110,7 @@ def quality_by_time(measured: Measured) -> Plot | None:
             name = _public_name(m)
             if name not in systems or m.axes["system"] == systems[name][0].axes["system"]:
                 systems.setdefault(name, []).append(m)
-    figure = _figure(2.6 * len(scores) + 0.5)
+    figure = _figure(2 * len(scores) + 0.5)
     panels = figure.subplots(len(scores), sharex=True, squeeze=False)[:, 0]
     for axes, score in zip(panels, scores, strict=True):
         _draw_panel(axes, score, systems)
