@@ -45,7 +45,7 @@ CLASSES: dict[str, list[str]] = {  # the directives of a page; a small class is 
     "ClusterName": ["ClusterName()", ":members:"],
     "TextMap": ["xsent_apps.map.TextMap()", ":members: count, save, page"],
     "Bitext": ["xsent.mining.bitext.Bitext()", ":members:", "xsent.mining.bitext.DocumentPair()", ":members:"],
-    "DocumentEncoder": ["DocumentEncoder", ":members:", "xsent.documents.encoder.EncodesStreams()"],
+    "DocumentEncoder": ["DocumentEncoder", ":members:"],
     "DocumentSpace": [
         *("xsent.documents.centering.DocumentSpace()", ":members: choice, fingerprint"),
         *("xsent.documents.centering.RankChoice()", ":members:"),

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 import typer
 
-from translation import TranslationRecipe, compare
+from translation import TranslatorConfig, compare
 from xsent.bundle import builtin_path
 from xsent.cli.options import split_names
 from xsent.cli.terminal import counted, markdown_table, one_line_errors
@@ -41,7 +41,8 @@ from xsent_bench.results import NONE
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.data.corpus import Corpus, write_pairs
 from xsent_train.data.preparation import prepare
-from xsent_train.recipe import Basics, CorpusConfig, Recipe, StageConfig, VocabularyConfig
+from xsent_train.objectives import Align, Objectives
+from xsent_train.recipe import CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
 
 logger = logging.getLogger(__name__)
@@ -280,13 +281,12 @@ def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> 
 def translators(plan: AblationPlan, folder: Path, key: str, seed: int, start: Path) -> dict[str, float]:
     """BLEU and chrF of translators into English, from nothing and from a row's encoder, by direction and start."""
     variant = plan.variant(key)
-    recipe = TranslationRecipe(
-        **plan.recipe(variant, seed).model_dump(include={*Basics.model_fields}),
-        **variant.stage.model_dump(include={"num_layers", "steps", "batch_size", "max_tokens", "warmup"}),
-        decoder_layers=1,
-    )
+    taken = variant.stage.model_dump(include={"num_layers", "steps", "batch_size", "max_tokens", "warmup"})
+    taken |= {"name": "translator", "order": "length", "learning_rate": 1e-3, "dropout": 0.1}
+    stage = StageConfig(**taken, objectives=Objectives(align=Align()))
+    recipe = plan.recipe(variant, seed).model_copy(update={"stages": (stage,)})
     run, tests = folder / "rows" / f"{key}-{seed}" / "translators", plan.tests / "tatoeba"
-    table = compare(recipe, [folder / "corpus.tsv"], run, tests, threads=plan.threads, start=start)
+    table = compare(recipe, TranslatorConfig(decoder_layers=1), folder, run, tests, threads=plan.threads, start=start)
     return {f"{name} {row['direction']} {row['encoder']}": row[name] for row in table for name in ("BLEU", "chrF")}
 
 

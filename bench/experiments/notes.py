@@ -14,7 +14,6 @@ import typer
 
 from xsent import Hit, SearchIndex, SentenceEncoder
 from xsent.cli.options import BundleOption
-from xsent.cli.rows import row_output
 from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import DataError
 from xsent.files.text import read_fields
@@ -44,7 +43,6 @@ def notes(
     index: Annotated[Path, typer.Argument(help="The index of a folder of notes.")],
     questions: Annotated[Path, typer.Argument(help="Such as bench/notes/questions.tsv.")],
     model: BundleOption = None,
-    missed: Annotated[bool, typer.Option("--missed", help="Print the questions whose first hit is wrong.")] = False,
 ) -> None:
     """Measure how often the answer is among the first 1, 3 and 10 hits, in per cent of the questions.
 
@@ -59,12 +57,6 @@ def notes(
         hits = [opened.search(encoder, texts, FIRST[-1], words=words) for words in WAYS.values()]
     ranks = [[question.rank(own) for own in found] for question, *found in zip(asked, *hits, strict=True)]
     typer.echo(format_table(table(asked, ranks)))
-    if missed:
-        columns = {"kind": str, "language": str, "rank": int, "text": str, "file": str}
-        with row_output(None, columns) as write:
-            for question, (*_, rank) in zip(asked, ranks, strict=True):
-                if rank != 1:
-                    write([question.kind, question.language, rank, question.text, question.file])
 
 
 def table(questions: Sequence[Question], ranks: Sequence[Sequence[int]]) -> list[dict[str, object]]:

@@ -13,7 +13,6 @@ Shapes: B sentences, S longest source, T longest target, N target tokens, W beam
 
 import logging
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -22,74 +21,61 @@ from typing import Annotated, Any, NamedTuple
 import torch
 import torch.nn.functional as F
 import typer
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
 from torch import Tensor, nn
 
 from xsent.backends.threads import available_cpus
 from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import DataError, XsentError, require_extra
-from xsent.files.atomic import atomic_file
+from xsent.files.atomic import atomic_file, read_json, to_json
 from xsent.files.text import read_fields
 from xsent.progress import Progress
-from xsent_train.checkpoint import (
-    Checkpoint,
-    load_checkpoint,
-    load_optimizer,
-    optimizer_state,
-    remove_older,
-    restore_optimizer,
-    save_checkpoint,
-    stage_folders,
-)
+from xsent_train.checkpoint import Checkpoint
 from xsent_train.data.batches import Batch, TrainingData
 from xsent_train.data.corpus import chunks
 from xsent_train.derive import identify, open_start
 from xsent_train.devices import keep_freed_memory, launch, precision
 from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
-from xsent_train.objectives import Align, Objectives
-from xsent_train.recipe import LAYER_SHAPE, Basics, StageConfig, first_mistake, read_toml
+from xsent_train.recipe import Recipe, first_mistake, parse_recipe, read_toml
 from xsent_train.requirements import differences
-from xsent_train.stage_loop import interruption, schedule
+from xsent_train.settings import Settings
+from xsent_train.stage_loop import schedule
 from xsent_train.teacher.bert import piece_counts
 from xsent_train.tokens import FIRST, FRAME, LAST, UNK, Tokens, group_of, to_tokens
-from xsent_train.trainer import facts_of
+from xsent_train.trainer import model_config
 
 logger = logging.getLogger(__name__)
 
 Figures = dict[str, Any]  # per row, by heading
 
-NAME = "translation"  # of the checkpoints
 RANDOM, STARTED = "random", "start"  # the rows of a language
 AT_ONCE = 32  # sentences translated at a time
 RECIPE = Path(__file__).with_name("translation.toml")
 
 
-class TranslationRecipe(Basics):
-    """A translator into English from each of the languages."""
+class TranslatorConfig(Settings):
+    """The table `translator` of a recipe, whose only stage says how encoder and decoder are trained together."""
 
-    num_layers: Annotated[int, Field(ge=1, le=6)] = 6  # of the encoder; with a start, its first layers
     decoder_layers: PositiveInt = 2
-    steps: PositiveInt
     frozen_steps: NonNegativeInt = 0  # first steps that leave a started encoder unchanged
-    batch_size: PositiveInt = 64  # pairs
-    max_tokens: PositiveInt = 64  # kept per sentence in training
     least: PositiveInt = 5  # how often a piece must occur in the English text for the decoder to know it
-    learning_rate: PositiveFloat = 1e-3  # peak
-    warmup: NonNegativeInt = 200  # steps of linear warm-up, before a cosine to zero
-    clip: PositiveFloat = 1.0  # largest norm of the gradients
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1  # share of a label that is spread over all pieces
     width: PositiveInt = 5  # of the beam
     penalty: NonNegativeFloat = 1.0  # a log probability is divided by its length to this power
     paper: Mapping[str, Mapping[str, float]] = {}  # its BLEU by language and row
 
 
-def load_translation_recipe(path: Path) -> TranslationRecipe:
+def load_translation_recipe(path: Path) -> tuple[Recipe, TranslatorConfig]:
     """Read a recipe of translators. Raises DataError with the first mistake in it."""
+    raw = read_toml(path)
     try:
-        return TranslationRecipe.model_validate(read_toml(path))
+        settings = TranslatorConfig.model_validate(raw.pop("translator", {}))
     except ValidationError as error:
-        raise DataError(f"{path}: {first_mistake(error)}") from error
+        raise DataError(f"{path}: translator: {first_mistake(error)}") from error
+    recipe = parse_recipe(raw, path)
+    if len(recipe.stages) > 1:
+        raise DataError(f"{path}: a translator is trained in one [[stage]]; remove the others")
+    return recipe, settings
 
 
 class Source(NamedTuple):
@@ -217,10 +203,16 @@ def beam_search(
 
 
 class TranslatorTraining:
-    """A row, in its own folder; a second call resumes."""
+    """A row, in its own folder; its translations are kept there."""
 
     def __init__(
-        self, recipe: TranslationRecipe, files: Sequence[Path], out: Path, kind: str, start: Checkpoint | None
+        self,
+        recipe: Recipe,
+        settings: TranslatorConfig,
+        files: Sequence[Path],
+        out: Path,
+        kind: str,
+        start: Checkpoint | None,
     ) -> None:
         """Prepare the data of a recipe's first language. The vocabulary is that of `start`, or else a new one.
 
@@ -228,8 +220,8 @@ class TranslatorTraining:
         """
         language, threads = recipe.languages[0], torch.get_num_threads()
         self.run = out / f"{language}-{kind}"
-        self._recipe, self._kind, self._start = recipe, kind, start
-        self._identity = identify(start.path)[1] if start else None
+        self._recipe, self._settings, self._kind, self._start = recipe, settings, kind, start
+        self._stage = recipe.stages[0]
         self._fabric = launch(1)
         self._mixed = precision(recipe.precision) == "bf16-mixed"
         vocabulary = start.tokenizer if start else None
@@ -237,112 +229,93 @@ class TranslatorTraining:
             recipe, files, self.run, self._fabric, threads=threads, prepared=out / language, vocabulary=vocabulary
         )
 
-    def train(self) -> Path:
-        """Train to the end and return the last checkpoint.
-
-        Ctrl-C saves the state, and is raised. Raises DataError if the row was begun with other settings, XsentError if
-        the loss is no longer a number.
-        """
-        recipe, saved = self._recipe, self._saved()
-        if saved is not None and saved.step == recipe.steps:
-            return saved.path
-        model = self._translator(saved)
-        optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), fused=True)
-        if saved is not None:
-            restore_optimizer(model, optimizer, load_optimizer(saved.path))
-        drawn = {name: getattr(recipe, name) for name in ("num_layers", "steps", "batch_size", "max_tokens")}
-        stage = StageConfig(name=NAME, order="length", objectives=Objectives(align=Align()), **drawn)
-        before, written = saved.step if saved else 0, time.monotonic()
+    def train(self) -> Translator:
+        """Train from the beginning to the end. Raises XsentError if the loss is no longer a number."""
+        stage, model = self._stage, self._translator()
+        decay = stage.weight_decay
+        optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=decay, fused=True)
         logger.info("%s", self.run.name)
-        with interruption() as interrupted, Progress("steps", recipe.steps) as progress:
-            progress.start_at(before)
-            for done, batch in enumerate(self._data.draw(0, stage).since(before), before + 1):
-                self._step(model, optimizer, done - 1, batch)
+        with Progress("steps", stage.steps) as progress:
+            for step, batch in enumerate(self._data.draw(0, stage).since(0)):
+                self._step(model, optimizer, step, batch)
                 progress.advance()
-                late = time.monotonic() - written > 60 * recipe.checkpoint_minutes
-                if done == recipe.steps or late or interrupted.is_set():
-                    path, written = self._save(model, optimizer, done), time.monotonic()
-                if interrupted.is_set():
-                    raise KeyboardInterrupt
-        return path
+        return model.eval()
 
-    def _translator(self, saved: Checkpoint | None) -> Translator:
-        """The model as it starts, or as it was saved."""
+    def _translator(self) -> Translator:
+        """The model as it starts."""
         recipe, pieces = self._recipe, len(self._data.processor)
         counts = torch.from_numpy(piece_counts(self._data.store, pieces)[0])
-        counts[: LAST + 1] = recipe.least
-        kept = (counts >= recipe.least).nonzero()[:, 0]
-        shape = {name: getattr(recipe, name) for name in ("dim", "num_layers", "dropout", *LAYER_SHAPE)}
+        counts[: LAST + 1] = self._settings.least
+        kept = (counts >= self._settings.least).nonzero()[:, 0]
         torch.manual_seed(recipe.seed)
         started = self._kind == STARTED
-        model = Translator(ModelConfig(pieces, **shape), recipe.decoder_layers, kept, with_vector=started)
-        if saved is not None:
-            model.load_state_dict(saved.weights)
-        elif started and self._start is not None:
+        config = model_config(recipe, self._stage, pieces, None)
+        model = Translator(config, self._settings.decoder_layers, kept, with_vector=started)
+        if started and self._start is not None:
             known = self._start.load_encoder().state_dict()  # with upper layers and readouts, which a translator lacks
             model.encoder.load_state_dict({name: known[name] for name in model.encoder.state_dict()})
         return model.to(self._fabric.device).train()
 
     def _step(self, model: Translator, optimizer: torch.optim.Optimizer, step: int, batch: Batch) -> None:
-        recipe, device = self._recipe, self._fabric.device
-        torch.manual_seed((recipe.seed << 32) + step)  # dropout as a function of the step: a resume needs no state
-        learns = self._kind == RANDOM or step >= recipe.frozen_steps
+        stage, settings, device = self._stage, self._settings, self._fabric.device
+        torch.manual_seed((self._recipe.seed << 32) + step)  # dropout as a function of the step, for both rows
+        learns = self._kind == RANDOM or step >= settings.frozen_steps
         model.encoder.requires_grad_(learns).train(learns)
         for group in optimizer.param_groups:
-            group["lr"] = recipe.learning_rate * schedule(step, recipe.steps, recipe.warmup)
+            group["lr"] = stage.learning_rate * schedule(step, stage.steps, stage.warmup)
         english, source = (tokens.to(device) for tokens in batch.hiding.sides)
         with torch.autocast(device.type, torch.bfloat16, enabled=self._mixed):
-            loss: Tensor = model(source, english, recipe.smoothing)
+            loss: Tensor = model(source, english, settings.smoothing)
         if not torch.isfinite(loss):
             raise XsentError(f"{self.run.name}, step {step}: the loss is no longer a number; lower learning_rate")
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), stage.clip or torch.inf)
         optimizer.step()
 
-    def _saved(self) -> Checkpoint | None:
-        """The last checkpoint. Raises DataError if it was trained with other settings."""
-        if not (folders := stage_folders(self.run, NAME)):
-            return None
-        checkpoint = load_checkpoint(folders[-1])
-        same = checkpoint.about["start"] == self._identity
-        if changed := differences(checkpoint.about["recipe"], self._recipe) if same else "another start":
-            raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); choose another --out")
-        return checkpoint
-
-    def _save(self, model: Translator, optimizer: torch.optim.Optimizer, step: int) -> Path:
-        """Write a checkpoint with an ordinary encoder, and remove the older ones."""
-        recipe, prepared = self._recipe, self._data.prepared
-        path = self.run / "checkpoints" / f"{NAME}-{step:07d}"
-        about = {
-            **facts_of(recipe, self._data, model.encoder.config, step),
-            "name": f"{recipe.name}-{self.run.name}",
-            "start": self._identity,
-        }
-        state = optimizer_state(model, optimizer) if step < recipe.steps else None
-        save_checkpoint(path, about, model.state_dict(), state, [prepared.tokenizer, prepared.validation])
-        remove_older(self.run, NAME)
-        return path
-
     def translations(self, sentences: Sequence[str]) -> Sequence[str]:
-        """Train, and translate sentences; the translations are also written beside the checkpoint."""
-        recipe, processor = self._recipe, self._data.processor
-        model = self._translator(load_checkpoint(self.train())).eval()
+        """The translations of sentences; trains the translator first, unless they are there.
+
+        Raises DataError if those that are there are of other settings or sentences.
+        """
+        file, start = self.run / "translations.json", identify(self._start.path)[1] if self._start else None
+        if not file.exists():
+            settings = {"recipe": self._recipe, "translator": self._settings}
+            about = {name: value.model_dump(mode="json") for name, value in settings.items()}
+            found = {**about, "start": start, "sentences": sentences, "translations": self._translate(sentences)}
+            with atomic_file(file, private=True) as out:
+                out.write(to_json(found))
+        row = read_json(file, "delete it to repeat the training")
+        changed = differences(row["recipe"], self._recipe) or differences(row["translator"], self._settings)
+        if not changed and (row["start"], row["sentences"]) != (start, sentences):
+            changed = "another start, or other sentences"
+        if changed:
+            raise DataError(f"{file} was made with other settings ({changed}); choose another --out")
+        return list(row["translations"])
+
+    def _translate(self, sentences: Sequence[str]) -> list[str]:
+        """Train, and translate sentences."""
+        processor, model = self._data.processor, self.train()
         found: list[str] = []
         with Progress("sentences", len(sentences)) as progress:
             for part in chunks(processor.encode(list(sentences)), AT_ONCE):
                 source = to_tokens(part, model.encoder.config.max_length).to(self._fabric.device)
                 with torch.autocast(self._fabric.device.type, torch.bfloat16, enabled=self._mixed):
-                    lines = model.translate(source, width=recipe.width, penalty=recipe.penalty)
+                    lines = model.translate(source, width=self._settings.width, penalty=self._settings.penalty)
                 found += [" ".join(processor.decode(line).split()) for line in lines]
                 progress.advance(len(part))
-        with atomic_file(self.run / "translations.txt", private=True) as out:
-            out.write("".join(f"{line}\n" for line in found).encode())
         return found
 
 
 def compare(
-    recipe: TranslationRecipe, files: Sequence[Path], out: Path, tests: Path, *, threads: int, start: Path | None
+    recipe: Recipe,
+    settings: TranslatorConfig,
+    data: Path,
+    out: Path,
+    tests: Path,
+    *,
+    threads: int,
+    start: Path | None,
 ) -> list[Figures]:
     """Train both rows of every language, and return their BLEU and chrF on `en-XX.tsv`, by bootstrap, as table rows.
 
@@ -354,21 +327,22 @@ def compare(
     torch.set_num_threads(threads)
     keep_freed_memory()
     opened = open_start(recipe, start) if start else None
-    if opened is not None and (has := opened.config.num_layers) < recipe.num_layers:
-        raise DataError(f"{start}: has {has} layers, the recipe's translator {recipe.num_layers}; lower num_layers")
+    wanted = recipe.stages[0].num_layers
+    if opened is not None and (has := opened.config.num_layers) < wanted:
+        raise DataError(f"{start}: has {has} layers, the recipe's translator {wanted}; lower num_layers")
     pairs = {code: list(read_fields(tests / f"en-{code}.tsv", 2, "English, translation")) for code in recipe.languages}
     if empty := [code for code, lines in pairs.items() if not lines]:
         raise DataError(f"{tests / f'en-{empty[0]}.tsv'}: empty; expected lines of English, translation")
-    kinds = [RANDOM, STARTED] if opened else [RANDOM]
+    kinds, files = [RANDOM, STARTED] if opened else [RANDOM], recipe.corpus.paths(data)
     rows = {}  # all before the first is trained, so bad input is refused at once
     for code in pairs:
         one = recipe.model_copy(update={"languages": (code,)})
-        rows[code] = [TranslatorTraining(one, files, out, kind, opened) for kind in kinds]
+        rows[code] = [TranslatorTraining(one, settings, files, out, kind, opened) for kind in kinds]
     table: list[Figures] = []
     for code, lines in pairs.items():
         found = [(row.run.name, row.translations([there for _, there in lines])) for row in rows[code]]
         for kind, scores in zip(kinds, scored(found, [english for english, _ in lines]), strict=True):
-            paper = recipe.paper.get(code, {}).get(kind, "")
+            paper = settings.paper.get(code, {}).get(kind, "")
             table.append({"direction": f"{code}→en", "encoder": kind, **scores, "paper BLEU": paper})
     return table
 
@@ -396,11 +370,12 @@ def translation(
 ) -> None:
     """Train translators into English, with a random encoder and with that of --start, and compare them.
 
-    BLEU and chrF are lower-case; ± is half of a 95% interval. Ctrl-C saves and stops; the same command resumes.
+    BLEU and chrF are lower-case; ± is half of a 95% interval. After Ctrl-C, the same command resumes with the
+    translator that was interrupted, from its beginning.
     """
-    settings = load_translation_recipe(recipe)
-    files = settings.corpus.paths(data)
-    table = compare(settings, files, out, tatoeba, threads=threads or available_cpus(), start=start)
+    table = compare(
+        *load_translation_recipe(recipe), data, out, tatoeba, threads=threads or available_cpus(), start=start
+    )
     typer.echo(format_table(table))
 
 

@@ -10,7 +10,6 @@ import typer
 from conftest import save_encoder
 from torch import Tensor
 from toy import toy_pairs, write_toy_corpus
-from trainings import assert_same_weights, kill_in_the_middle
 from typer.testing import CliRunner
 
 from translation import Translator, TranslatorTraining, beam_search, load_translation_recipe, translation
@@ -27,22 +26,25 @@ dim = 32
 num_heads = 2
 ffn_dim = 48
 max_length = 24
-num_layers = 2
-decoder_layers = 1
-steps = 12
-frozen_steps = 4
-batch_size = 16
-least = 1
-learning_rate = 5e-3
-warmup = 5
-checkpoint_minutes = 0
 [corpus]
 files = ["pairs.tsv"]
 validation_share = 0.1
 validation_pairs = 20
 [vocabulary]
 size = 360
-[paper]
+[[stage]]
+name = "toy"
+num_layers = 2
+steps = 12
+batch_size = 16
+learning_rate = 5e-3
+warmup = 5
+objectives = { align = {} }
+[translator]
+decoder_layers = 1
+frozen_steps = 4
+least = 1
+[translator.paper]
 de = { random = 34.51 }
 """
 pytest.importorskip("sacrebleu")
@@ -143,32 +145,40 @@ def command(*arguments: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_killed_it_resumes_to_the_bit_and_compares_both_rows(data: Path, start: Path, tmp_path: Path) -> None:
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    kill_in_the_middle(["translation", *run(data, cut, start)], cut / "de-start", "translation", 12, write=150)
-    for out in (whole, cut):
-        code, shown, err = command(*run(data, out, start))
-        assert code == 0, err
-    for row in ("de-random", "de-start"):
-        assert_same_weights(*(out / row / "checkpoints" / "translation-0000012" for out in (cut, whole)))
-        assert (cut / row / "translations.txt").read_text() == (whole / row / "translations.txt").read_text()
+def test_it_compares_both_rows_and_keeps_them(data: Path, start: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, shown, err = command(*run(data, out, start))
+    assert code == 0, err
+    kept = [(out / row / "translations.json") for row in ("de-random", "de-start")]
+    first = [file.read_bytes() for file in kept]
+    kept[1].unlink()  # as if interrupted
+    assert command(*run(data, out, start))[1] == shown
+    assert [file.read_bytes() for file in kept] == first
     random, started = (line.split() for line in shown.splitlines()[-2:])
     assert (random[:2], started[:2]) == (["de→en", "random"], ["de→en", "start"])
     assert random[-1] == "34.5" and len(started) == len(random) - 1  # the paper has no number of it
     assert 0 <= float(started[2]) <= 100 and float(started[5]) > 0
-    changed = Path(shutil.copytree(data, tmp_path / "changed")) / "recipe.toml"
-    changed.write_text(RECIPE.replace("warmup = 5", "warmup = 6"))
-    code, _, err = command(*run(changed.parent, whole, start))
-    assert code == 1 and "other settings (warmup: 5 became 6); choose another --out" in err
+    changed = Path(shutil.copytree(data, tmp_path / "changed"))
+    for old, new, told in [
+        ("warmup = 5", "warmup = 6", "toy.warmup: 5 became 6"),
+        ("frozen_steps = 4", "frozen_steps = 5", "frozen_steps: 4 became 5"),
+    ]:
+        (changed / "recipe.toml").write_text(RECIPE.replace(old, new))
+        code, _, err = command(*run(changed, out, start))
+        assert code == 1 and f"made with other settings ({told}); choose another --out" in err
+    (changed / "recipe.toml").write_text(RECIPE)
+    (changed / "en-de.tsv").write_text("Other.\tAndere.\n")
+    code, _, err = command(*run(changed, out, start))
+    assert code == 1 and "another start, or other sentences" in err
 
 
 def test_the_encoder_starts_from_it_and_waits_for_the_decoder(data: Path, start: Path, tmp_path: Path) -> None:
-    recipe = load_translation_recipe(data / "recipe.toml").model_copy(update={"steps": 4})
+    recipe, settings = load_translation_recipe(data / "recipe.toml")
+    recipe = recipe.model_copy(update={"stages": (recipe.stages[0].model_copy(update={"steps": 4}),)})
     opened, files = load_checkpoint(start), [data / "pairs.tsv"]
     known = opened.weights
     for kind, stays in (("start", True), ("random", False)):
-        training = TranslatorTraining(recipe, files, tmp_path, kind, opened)
-        weights = load_checkpoint(training.train()).weights
+        weights = TranslatorTraining(recipe, settings, files, tmp_path, kind, opened).train().state_dict()
         assert all(torch.equal(weights[name], weight) == stays for name, weight in known.items() if "qkv.w" in name)
         assert "decoder.layers.0.linear1.weight" in weights and (weights["gain"] != 0) == stays
 
@@ -181,9 +191,16 @@ def test_the_encoder_starts_from_it_and_waits_for_the_decoder(data: Path, start:
         ("recipe.toml", "dim = 32", "dim = 64", "has dim = 32, the recipe 64; to start from it, use the same value"),
         ("recipe.toml", "num_layers = 2", "num_layers = 3", "has 2 layers, the recipe's translator 3; lower num_lay"),
         ("recipe.toml", "warmup", "warmth", "unknown setting 'warmth'; did you mean"),
+        ("recipe.toml", "least", "lest", "translator: unknown setting 'lest'; did you mean 'least'?"),
+        (
+            "recipe.toml",
+            "[translator]",
+            '[[stage]]\nname = "more"\nlike = "toy"\n[translator]',
+            "remove the others",
+        ),
         ("en-de.tsv", None, "", "en-de.tsv: empty; expected lines of English, translation"),
     ],
-    ids=["no pairs", "no direction", "width", "depth", "setting", "empty test"],
+    ids=["no pairs", "no direction", "width", "depth", "setting", "translator", "stages", "empty test"],
 )
 def test_bad_input_is_one_line(
     file: str, old: str | None, new: str, expected: str, data: Path, start: Path, tmp_path: Path
@@ -195,4 +212,4 @@ def test_bad_input_is_one_line(
     code, out, err = command(*run(folder, tmp_path / "run", start))
     error = err.splitlines()[-1]
     assert (code, out) == (1, "") and error.startswith("Error: ") and expected in error
-    assert not list(tmp_path.glob("run/*/checkpoints/*"))
+    assert not list(tmp_path.glob("run/*/translations.json"))

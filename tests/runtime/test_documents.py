@@ -306,18 +306,18 @@ def test_debiasing_brings_the_languages_together(fitted: DocumentEncoder) -> Non
 
 
 def test_one_language_few_documents_and_texts() -> None:
-    encoder = DocumentEncoder(ToyEncoder(), weighted=True).fit(CORPORA["en"])
+    encoder = DocumentEncoder(ToyEncoder(), weighted=True).fit({"en": CORPORA["en"]})
     assert encoder.space.choice.rank == 0
-    assert encoder.encode(CORPORA["en"]).shape == (60, DIM)
-    assert DocumentEncoder(ToyEncoder(), weighted=True).fit(CORPORA["en"], rank=2).space.choice.rank == 2
+    assert encoder.encode(CORPORA["en"], "en").shape == (60, DIM)
+    assert DocumentEncoder(ToyEncoder(), weighted=True).fit({"en": CORPORA["en"]}, rank=2).space.choice.rank == 2
     small = {code: documents[:2] for code, documents in CORPORA.items()}  # too few for weights
     assert DocumentEncoder(ToyEncoder()).fit(small, rank=1).encode(small["en"], "en").any(axis=1).all()
     pytest.importorskip("sentencex")
     texts = [" ".join(f"{sentence}." for sentence in document) for document in CORPORA["en"]]
     lists = [[f"{sentence}." for sentence in document] for document in CORPORA["en"]]
-    encoder = DocumentEncoder(ToyEncoder(), weighted=True).fit(lists)
-    assert np.array_equal(encoder.encode(texts), encoder.encode(lists))
-    assert DocumentEncoder(ToyEncoder(), weighted=True).fit(texts).fingerprint == encoder.fingerprint
+    encoder = DocumentEncoder(ToyEncoder(), weighted=True).fit({"en": lists})
+    assert np.array_equal(encoder.encode(texts, "en"), encoder.encode(lists, "en"))
+    assert DocumentEncoder(ToyEncoder(), weighted=True).fit({"en": texts}).fingerprint == encoder.fingerprint
 
 
 def test_the_same_sentences_give_the_same_space(fitted: DocumentEncoder) -> None:
@@ -340,16 +340,16 @@ def test_the_same_sentences_give_the_same_space(fitted: DocumentEncoder) -> None
 def test_what_cannot_be_fitted_or_encoded(fitted: DocumentEncoder) -> None:
     for documents, arguments, message in [
         ({}, {}, "no language to fit"),
-        ([], {}, "no sentence in 0 documents"),
+        (CORPORA["en"], {}, "no language to fit"),
+        ({"en": []}, {}, "language 'en': no sentence in 0 documents"),
         (CORPORA, {"rank": DIM}, f"rank = {DIM} must be between 0 and {DIM - 1}"),
         ({"en": CORPORA["en"], "fr": CORPORA["fr"][:4]}, {}, "language 'fr': too few .* at least 5, or set the rank"),
         ({"en": CORPORA["en"], "fr": CORPORA["fr"][:2]}, {"rank": 1}, "language 'fr': .* sentences are too few"),
-        (CORPORA["en"][:2], {}, "sentences are too few .* without weights"),
+        ({"en": CORPORA["en"][:2]}, {}, "language 'en': .* sentences are too few .* without weights"),
     ]:
         raises(ValueError, message, DocumentEncoder(ToyEncoder(), weighted=True).fit, documents, **arguments)
     known = "language = 'de' was not fitted; fitted languages: 'en', 'fr'"
     raises(ValueError, known, fitted.encode, CORPORA["en"], "de")
-    raises(ValueError, "language = None was not fitted", fitted.encode, CORPORA["en"])
     raises(TypeError, "got one str; put it in a list", fitted.encode, "A text.", "en")
     raises(TypeError, r"sentence 1 \(counted from 1\): expected str, got int", fitted.encode, [[1]], "en")
     raises(ValueError, "nothing was fitted", DocumentEncoder(ToyEncoder(), weighted=True).encode, CORPORA["en"], "en")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from xsent.mining import margin as module
-from xsent.mining.bitext import Bitext, DocumentPair, Retrieval, align_documents, mine_bitext, recall
+from xsent.mining.bitext import Bitext, Retrieval, align_documents, mine_bitext
 from xsent.mining.margin import Margin, PairScorer, calibrate, margin_scores, nearest_both_ways, shuffled_pairs
 from xsent.similarity import NormalizedBlocks, cosine_similarity
 
@@ -188,7 +188,7 @@ def test_wrong_arguments(
     raises(ValueError, message, find, *sides, **arguments)
 
 
-def test_alignment_and_its_recall_by_hand() -> None:
+def test_alignment_by_hand() -> None:
     # The best of the second is taken: it gets the next.
     pairs = align_documents([[1, 0, 0], [0.9, 0.3, 0]], [[1, 0, 0], [0, 1, 0.5]], margin="absolute", k=2)
     assert [(pair.a, pair.b) for pair in pairs] == [(0, 0), (1, 1)]
@@ -197,6 +197,3 @@ def test_alignment_and_its_recall_by_hand() -> None:
     assert [(pair.a, pair.b) for pair in pairs] == [(1, 2), (2, 0)] and pairs[0].score >= 0.99
     raises(ValueError, "k = 4 neighbours, but one side has only 2 non-empty documents", align_documents, a, b)
     assert len(align_documents(a, b, margin="absolute")) == 2
-    pairs = [DocumentPair(0, 0, 1.0), DocumentPair(1, 2, 0.9), DocumentPair(2, 1, 0.8)]
-    assert recall(pairs, {(0, 0), (1, 1), (2, 2), (2, 1)}) == 50
-    raises(ValueError, "no true pair", recall, pairs, set())

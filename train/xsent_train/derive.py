@@ -30,7 +30,7 @@ from xsent_train.checkpoint import (
     read_about,
 )
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.recipe import LAYER_SHAPE, Basics
+from xsent_train.recipe import LAYER_SHAPE, Recipe
 
 PLACES = ("encoder.readouts.", TEACHERS)  # prefixes of weights that belong to certain axes
 BUILTIN = "builtin"
@@ -57,7 +57,7 @@ def open_checkpoint(model: Path) -> Checkpoint:
     return checkpoint_from_bundle(model) if (model / MANIFEST).is_file() else load_checkpoint(model)
 
 
-def open_start(recipe: Basics, path: Path) -> Checkpoint:
+def open_start(recipe: Recipe, path: Path) -> Checkpoint:
     """Open the checkpoint or bundle that a run starts from. Raises DataError if its shape differs from the recipe."""
     start = open_checkpoint(path)
     for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):

@@ -159,8 +159,8 @@ class VocabularyConfig(Settings):
     sentences: PositiveInt = 2_000_000
 
 
-class Basics(Settings):
-    """The settings of every recipe: text, vocabulary and the shape of the encoder."""
+class Recipe(Settings):
+    """The settings of a whole training."""
 
     name: str  # of the model
     languages: Annotated[Names, Field(min_length=1)]  # besides English
@@ -177,16 +177,6 @@ class Basics(Settings):
     precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"  # auto: bf16 if the hardware supports it
     checkpoint_minutes: NonNegativeFloat = 5.0  # between checkpoints
     vocabulary: VocabularyConfig = VocabularyConfig()
-
-    @model_validator(mode="after")
-    def _has_whole_heads(self) -> Self:
-        require(self.dim % self.num_heads == 0, f"num_heads = {self.num_heads} must divide dim = {self.dim}")
-        return self
-
-
-class Recipe(Basics):
-    """The settings of a whole training."""
-
     stages: Annotated[tuple[StageConfig, ...], Field(strict=False, min_length=1)]  # in order
     scored: TextConfig | None = None  # scored pairs, for the objective `similarity`
     passages: PassagesConfig | None = None
@@ -197,6 +187,7 @@ class Recipe(Basics):
 
     @model_validator(mode="after")
     def _is_of_one_shape(self) -> Self:
+        require(self.dim % self.num_heads == 0, f"num_heads = {self.num_heads} must divide dim = {self.dim}")
         names = [stage.name for stage in self.stages]
         require(len(set(names)) == len(names), f"stages need different names, not {', '.join(names)}")
         for number, stage in enumerate(self.stages):
@@ -238,7 +229,11 @@ class Recipe(Basics):
 
 def load_recipe(path: Path) -> Recipe:
     """Read a recipe. Raises DataError that reports the first mistake in it."""
-    raw = read_toml(path)
+    return parse_recipe(read_toml(path), path)
+
+
+def parse_recipe(raw: dict[str, Any], path: Path) -> Recipe:
+    """The recipe in the tables of a file, see `load_recipe`."""
     stages = raw.pop("stage", None)
     if not isinstance(stages, list) or "stages" in raw or not all(isinstance(stage, dict) for stage in stages):
         raise DataError(f"{path}: a recipe has one or more stages, tables that start with [[stage]] in double brackets")

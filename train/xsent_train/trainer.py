@@ -44,7 +44,7 @@ from xsent_train.devices import (
 from xsent_train.fitting import fit_queries, fit_readouts, fit_space, project_languages
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, StageConfig
+from xsent_train.recipe import LAYER_SHAPE, START, Recipe, StageConfig
 from xsent_train.requirements import differences, require_fit
 from xsent_train.stage_loop import Scores, StageLoop, Validation, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
@@ -324,9 +324,14 @@ class Trainer:
             weights = {**model.state_dict(), **self._matrices(model.encoder, ended)}
             state = None if ended else optimizer_state(model, optimizer)
             about = {
-                **facts_of(self._recipe_until(number), self.data, model.encoder.config, step),
+                "name": self.recipe.name,
                 "languages": self._languages(),
+                "licence": self.recipe.licence,
                 "attribution": self._attribution(),
+                "model": asdict(model.encoder.config),
+                "step": step,
+                "preparation_key": prepared.store.key,
+                "recipe": self._recipe_until(number).model_dump(mode="json"),
                 "space": self.recipe.space,
                 "started_from": self.started_from.name if self.started_from else None,
                 "stage": stage.name,
@@ -376,20 +381,6 @@ class Trainer:
             own = [F.normalize(encoder.encode_pieces(side), dim=1).cpu() for side in sides]
         encoder.train()
         return fit_space(own, torch.from_numpy(joined.vectors(member.name, texts)))
-
-
-def facts_of(recipe: Basics, data: TrainingData, config: ModelConfig, step: int) -> dict[str, Any]:
-    """The facts in the checkpoint of every training."""
-    return {
-        "name": recipe.name,
-        "languages": ["en", *recipe.languages],
-        "licence": recipe.licence,
-        "attribution": list(recipe.attribution),
-        "model": asdict(config),
-        "step": step,
-        "preparation_key": data.prepared.store.key,
-        "recipe": recipe.model_dump(mode="json"),
-    }
 
 
 def model_config(recipe: Recipe, stage: StageConfig, vocab_size: int, initial: Checkpoint | None) -> ModelConfig:

@@ -1,19 +1,15 @@
 """The page as an ASGI application."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from threading import Thread
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import NotModifiedResponse, StaticFiles
-from starlette.types import Scope
+from starlette.routing import Route
 
 from xsent_apps.server.running import address, listen, make_server
 from xsent_apps.web.site import FILES_JSON, Site
@@ -50,11 +46,23 @@ def create_app(site: Site) -> Starlette:
     async def send_list(_: Request) -> Response:
         return Response(site.list, media_type=TYPES[".json"], headers=HEADERS)
 
+    async def send_file(request: Request) -> Response:
+        name = request.path_params["name"] or "index.html"
+        if name not in site.files:
+            raise HTTPException(404)
+        file = site.files[name]
+        # A digest, not the time as in Starlette's own ETags, because a wheel may set all times alike.
+        headers = {**HEADERS, "ETag": f'"{file.sha256}"'}
+        if headers["ETag"] in request.headers.get("If-None-Match", ""):
+            return Response(status_code=304, headers=headers)
+        kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
+        return FileResponse(file.path, headers=headers, media_type=kind)
+
     async def refuse(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         return Response(status_code=error.status_code, headers={**HEADERS, **(error.headers or {})})
 
-    routes = [Route(f"/{FILES_JSON}", send_list), Mount("/", _Files(site))]
+    routes = [Route(f"/{FILES_JSON}", send_list), Route("/{name:path}", send_file)]
     return Starlette(routes=routes, exception_handlers={HTTPException: refuse})
 
 
@@ -70,32 +78,3 @@ def open_site(site: Site) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
-
-
-class _Files(StaticFiles):
-    """The files of a site, from several folders; ETags are digests, because a wheel may set all times alike."""
-
-    def __init__(self, site: Site) -> None:
-        super().__init__()
-        self._site = site
-
-    def get_path(self, scope: Scope) -> str:
-        """The name of the requested file."""
-        path = super().get_path(scope).replace(os.sep, "/")
-        return "index.html" if path == "." else path
-
-    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        """The path of a file."""
-        file = self._site.files.get(path)
-        return (str(file.path), file.path.stat()) if file else ("", None)
-
-    def file_response(
-        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        """The file, or status 304 if it has not changed."""
-        name = self.get_path(scope)
-        kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
-        headers = {**HEADERS, "ETag": f'"{self._site.files[name].sha256}"'}
-        answer = FileResponse(full_path, status_code, headers, kind, stat_result=stat_result)
-        is_kept = self.is_not_modified(answer.headers, Headers(scope=scope))
-        return NotModifiedResponse(answer.headers) if is_kept else answer

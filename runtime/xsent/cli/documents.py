@@ -112,7 +112,7 @@ def embed(
 
 @app.command(
     short_help="Find documents that are translations.",
-    epilog="Example: xsent documents align news.en news.fr --languages en,fr --recall",
+    epilog="Example: xsent documents align news.en news.fr --languages en,fr",
 )
 def align(
     a: Annotated[str, typer.Argument(help=_LAYOUT)],
@@ -125,9 +125,6 @@ def align(
     weights: WeightsOption = False,
     margin: options.MarginOption = "ratio",
     k: options.NeighborsOption = 4,
-    recall: Annotated[
-        bool, typer.Option("--recall", help="Documents of the same name are translations: print how many were found.")
-    ] = False,
     output: options.RowsOption = None,
     force: options.ForceOption = False,
     as_json: options.JsonLinesOption = False,
@@ -137,24 +134,20 @@ def align(
     The name of a document is its file's name without .txt, or its number in a file, from 1. Empty documents are
     skipped.
     """
-    from xsent.mining import bitext
+    from xsent.mining.bitext import align_documents
 
     codes = options.split_names(languages)
     if len(codes) != 2 or codes[0] == codes[1]:
         raise ValueError(f"--languages {languages}: expected two different comma-separated codes, such as en,fr")
     output_rows = row_output(output, {"score": float, "a": str, "b": str}, as_json=as_json, force=force)
     corpora = {code: _read_corpus(source) for code, source in zip(codes, (a, b), strict=True)}
-    gold = _same_names(corpora) if recall else set()
     encoder = _fitted_encoder(model, layers, threads, corpora, rank, weights)
     left, right = (encoder.encode(list(corpora[code].values()), code) for code in codes)
-    pairs = bitext.align_documents(left, right, margin=margin, k=k)
-    found = bitext.recall(pairs, gold) if recall else None
+    pairs = align_documents(left, right, margin=margin, k=k)
     left_names, right_names = (list(corpora[code]) for code in codes)
     with output_rows as write:
         for pair in pairs:
             write([pair.score, left_names[pair.a], right_names[pair.b]])
-    if recall:
-        typer.echo(f"recall {found:.1f} % of {len(gold):,} true pairs", err=True)
 
 
 def _fitted_encoder(
@@ -187,13 +180,3 @@ def _read_corpus(source: str) -> Corpus:
     if not corpus:
         raise DataError(f"{source}: no documents; expected {_LAYOUT[0].lower()}{_LAYOUT[1:-1]}")
     return corpus
-
-
-def _same_names(corpora: Mapping[str, Corpus]) -> set[tuple[int, int]]:
-    """Pairs of rows whose documents have the same name."""
-    left, right = corpora.values()
-    rows = {name: row for row, name in enumerate(right)}
-    gold = {(row, rows[name]) for row, name in enumerate(left) if name in rows}
-    if not gold:
-        raise DataError("--recall: no document has the name of one on the other side; expected the same file names")
-    return gold

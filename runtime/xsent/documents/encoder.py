@@ -4,10 +4,10 @@ A document is split into sentences, the sentences are encoded, and the subspace 
 vectors. The document's vector is the sum of these, weighted by how rare each sentence is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
@@ -21,29 +21,13 @@ from xsent.documents.centering import (
     survey,
 )
 from xsent.documents.sentences import TextOrSentences, sentences_of
-from xsent.encode_options import OnLong
+from xsent.encoder import SentenceEncoder
 from xsent.errors import whole_number
 from xsent.fingerprint import split_depth
-from xsent.precision import Vectors
 from xsent.progress import Progress
 from xsent.similarity import Floats
 
 _HELD_OUT = 5  # every fifth document is held out to test the rank: 8 : 2, as in section 2
-
-
-class EncodesStreams(Protocol):
-    """A sentence encoder whose vector space has an identity, such as `SentenceEncoder`."""
-
-    @property
-    def dim(self) -> int:
-        """Length of a vector (D)."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identity of the vector space."""
-
-    def encode_iter(self, sentences: Iterable[str], /, *, on_long: OnLong) -> Iterator[Vectors]:
-        """The vectors [D] of sentences, in order."""
 
 
 class DocumentEncoder:
@@ -60,7 +44,7 @@ class DocumentEncoder:
         (1, 384)
     """
 
-    def __init__(self, encoder: EncodesStreams, *, weighted: bool = False) -> None:
+    def __init__(self, encoder: SentenceEncoder, *, weighted: bool = False) -> None:
         self._encoder = encoder
         self._weighted = weighted
         self._space: DocumentSpace | None = None
@@ -90,7 +74,7 @@ class DocumentEncoder:
 
     def fit(
         self,
-        documents: Sequence[TextOrSentences] | Mapping[str, Sequence[TextOrSentences]],
+        documents: Mapping[str, Sequence[TextOrSentences]],
         *,
         rank: int | None = None,
         show_progress_bar: bool | None = False,
@@ -98,8 +82,8 @@ class DocumentEncoder:
         """Fit the languages' subspaces and densities on documents, replacing an earlier fit.
 
         Args:
-            documents: Documents by language code, or a list of documents of one language. A document is a text, which
-                needs the extra `documents`, or a list of sentences; documents without a sentence are ignored.
+            documents: Documents by language code. A document is a text, which needs the extra `documents`, or a list of
+                sentences; documents without a sentence are ignored.
             rank: Number of directions to remove (m). None follows the paper: the fewest after whose removal a
                 linear classifier cannot tell the languages apart. With one language or 0, nothing is removed.
             show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
@@ -108,19 +92,18 @@ class DocumentEncoder:
             ValueError: A language has too little text, or `rank` is not less than D.
             MissingExtraError: A text must be split and sentencex is not installed.
         """
-        corpora = documents if isinstance(documents, Mapping) else {"": documents}
-        if not corpora:
-            raise ValueError("no language to fit; expected documents by language code")
+        if not isinstance(documents, Mapping) or not documents:
+            raise ValueError('no language to fit; expected documents by language code, such as {"en": documents}')
         rank = None if rank is None else whole_number("rank", rank, 0, self.dim - 1)
         surveys: dict[str, LanguageSurvey] = {}
         densities: dict[str, Density | None] = {}
         with Progress("sentences", enabled=show_progress_bar) as progress:
-            for language, texts in corpora.items():
+            for language, texts in documents.items():
                 try:
                     surveys[language] = self._survey(_split(texts, language), progress)
                     densities[language] = Density.fit(surveys[language].sample) if self._weighted else None
                 except ValueError as error:
-                    raise ValueError(f"language {language!r}: {error}" if language else str(error)) from error
+                    raise ValueError(f"language {language!r}: {error}") from error
         choice = self._choose(surveys, rank)
         fitted = {
             language: LanguageSpace((found.train + found.held_out).directions(choice.rank), densities[language])
@@ -132,7 +115,7 @@ class DocumentEncoder:
     def encode(
         self,
         documents: Sequence[TextOrSentences],
-        language: str | None = None,
+        language: str,
         *,
         normalize_embeddings: bool = True,
         show_progress_bar: bool | None = False,
@@ -141,24 +124,23 @@ class DocumentEncoder:
 
         Args:
             documents: Texts or lists of sentences, see `fit`. One without a sentence gets the zero vector.
-            language: Code of their language; optional if only one was fitted.
+            language: Code of their language.
             normalize_embeddings: Scale vectors to length 1; otherwise they are the sums of equation 3.
             show_progress_bar: Report progress on standard error; None shows a bar only on a terminal, elsewhere a
                 line each minute.
         """
         languages = self.space.languages
-        code = next(iter(languages)) if language is None and len(languages) == 1 else language
-        if code is None or code not in languages:
+        if language not in languages:
             raise ValueError(
                 f"language = {language!r} was not fitted; fitted languages: {', '.join(map(repr, languages))}"
             )
-        texts = _split(documents, code)
+        texts = _split(documents, language)
         vectors = np.zeros((len(texts), self.dim), np.float32)
         with Progress("documents", len(texts), enabled=show_progress_bar) as progress:
             stream = self._encoder.encode_iter(chain.from_iterable(texts), on_long="split")
             for row, sentences in enumerate(texts):
                 if sentences:
-                    vectors[row] = languages[code].document(np.stack(list(islice(stream, len(sentences)))))
+                    vectors[row] = languages[language].document(np.stack(list(islice(stream, len(sentences)))))
                     norm = np.linalg.norm(vectors[row])
                     vectors[row] /= norm if normalize_embeddings and norm > 0 else np.float32(1)
                 progress.advance()
@@ -170,7 +152,7 @@ class DocumentEncoder:
         self.space.save(Path(path))
 
     @classmethod
-    def load(cls, path: str | Path, encoder: EncodesStreams) -> Self:
+    def load(cls, path: str | Path, encoder: SentenceEncoder) -> Self:
         """Open a folder that `save` wrote. Raises FingerprintError if it was fitted with another sentence encoder."""
         loaded = cls(encoder)
         loaded._space = DocumentSpace.load(Path(path), encoder.fingerprint)

@@ -8,7 +8,7 @@ Documents: Gong et al. 2021 (LAWDR), sections 5 and 6. The pair with the highest
 the remaining ones.
 """
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -185,13 +185,6 @@ def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: 
     candidates = _candidates(score, forward, backward.means) + _candidates(score, backward, forward.means).swapped()
     pairs = candidates.best_first(one_to_one=True)
     return list(map(DocumentPair, left[pairs.src].tolist(), right[pairs.trg].tolist(), pairs.scores.tolist()))
-
-
-def recall(pairs: Iterable[DocumentPair], gold: Set[tuple[int, int]]) -> float:
-    """Percentage of the true pairs (a, b) that were found. Raises ValueError if there are no true pairs."""
-    if not gold:
-        raise ValueError("no true pair to find; expected at least one")
-    return 100 * len({(pair.a, pair.b) for pair in pairs} & gold) / len(gold)
 
 
 def present_rows(vectors: ArrayLike, rows: ArrayLike | None = None) -> Ints:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from xsent.encoder import SentenceEncoder
@@ -87,12 +88,12 @@ def build_index(
     path = Path(os.path.abspath(path))
     recover(path)
     refuse_links(path)
-    job = _LineJob(texts, encoder, source, space, show_progress_bar)
+    add = partial(_add_lines, texts=texts, encoder=encoder, source=source, space=space, show=show_progress_bar)
     empty = IndexState(encoder.fingerprint_of(space), encoder.dim_of(space), clean=int(encoder.clean))
     if force:
         with new_index(path, empty, complete=True) as folder:
             try:
-                return job.run(folder)
+                return add(folder)
             except KeyboardInterrupt as error:
                 error.add_note("The older index is kept, if there is one; run the same command again.")
                 raise
@@ -109,7 +110,7 @@ def build_index(
                     return _nothing_to_resume(path, state, texts)
                 if state.rows and not resume:
                     raise file_exists_error(path, stopped or "exists; --force replaces it, --add adds to it")
-                return job.run(path)
+                return add(path)
     except BaseException:
         if is_new:
             _remove_if_empty(path)
@@ -155,46 +156,35 @@ def extend_index(
             with closing(IndexWriter(path)) as writer:
                 _discard_addition(writer)
         with _explain_what_is_kept(path):
-            return _LineJob(texts, encoder, source, space, show_progress_bar).run(path)
+            return _add_lines(path, texts, encoder, source, space, show_progress_bar)
 
 
-@dataclass(frozen=True)
-class _LineJob:
-    """Adds the lines of a source to an index, or the missing ones to an unfinished index."""
+def _add_lines(
+    path: Path, texts: Iterable[str], encoder: SentenceEncoder, source: str, space: str | None, show: bool | None
+) -> IndexState:
+    """Add the lines of a source to an index, or the missing ones to an unfinished index.
 
-    texts: Iterable[str]
-    encoder: SentenceEncoder
-    source: str
-    space: str | None
-    show_progress_bar: bool | None
-
-    def run(self, path: Path) -> IndexState:
-        """Add the lines. Raises DataError if none of them has text."""
-        with closing(IndexWriter(path)) as writer:
-            start = writer.state.start
-            writer.state.check_fingerprint(self.encoder.fingerprint_of(self.space), path, clean=self.encoder.clean)
-            blocks = self._rest(path, writer)
-            with Progress("lines", known_total(self.texts), enabled=self.show_progress_bar) as progress:
-                progress.start_at(writer.state.lines - start)
-                add_documents(writer, blocks, self.encoder, progress, self.space)
-            if writer.database.last_line() <= start:
-                count = writer.state.lines - start
-                _discard_addition(writer)
-                raise DataError(f"{self.source or 'the texts'}: nothing to index; none of {count:,} lines has text")
-            writer.save(replace(writer.state, start=writer.state.lines))
-            return writer.state
-
-    def _rest(self, path: Path, writer: IndexWriter) -> Iterator[_Lines]:
-        """The blocks that the index lacks. Raises DataError if the earlier ones do not match the index."""
-        blocks = _blocks(self.texts, self.source, writer.state.start)
+    Raises DataError if none of them has text, or if the earlier ones do not match the index.
+    """
+    with closing(IndexWriter(path)) as writer:
+        start, read = writer.state.start, writer.state.lines - writer.state.start
+        writer.state.check_fingerprint(encoder.fingerprint_of(space), path, clean=encoder.clean)
+        blocks = _blocks(texts, source, start)
         for known in _blocks_of_addition(writer):
             if getattr(next(blocks, None), "stamp", "") != known.stamp:
-                read = writer.state.lines - writer.state.start
                 raise DataError(
                     f"{path}: the input does not begin with the {read:,} lines that were read before the interruption; "
                     "resume with the same input, or start over with --force"
                 )
-        return blocks
+        with Progress("lines", known_total(texts), enabled=show) as progress:
+            progress.start_at(read)
+            add_documents(writer, blocks, encoder, progress, space)
+        if writer.database.last_line() <= start:
+            count = writer.state.lines - start
+            _discard_addition(writer)
+            raise DataError(f"{source or 'the texts'}: nothing to index; none of {count:,} lines has text")
+        writer.save(replace(writer.state, start=writer.state.lines))
+        return writer.state
 
 
 def _blocks(texts: Iterable[str], source: str, start: int) -> Iterator[_Lines]:

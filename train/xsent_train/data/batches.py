@@ -31,7 +31,7 @@ from xsent_train.data.store import Store, chosen_pairs, kept_pairs
 from xsent_train.data.versions import Versions
 from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
-from xsent_train.recipe import Basics, PassagesConfig, StageConfig
+from xsent_train.recipe import PassagesConfig, Recipe, StageConfig
 from xsent_train.teacher.cache import TeacherVectors, teacher_vectors
 from xsent_train.teacher.open import TargetSource
 from xsent_train.tokens import open_tokenizer
@@ -197,7 +197,7 @@ class TrainingData:
 
     def __init__(
         self,
-        recipe: Basics,
+        recipe: Recipe,
         files: Sequence[Path],
         run: Path,
         fabric: Fabric,

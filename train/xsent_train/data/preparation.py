@@ -18,7 +18,7 @@ from xsent_train.data.corpus import ALONE, ENGLISH, Corpus, L, Line, Pair, tally
 from xsent_train.data.sampling import Cell, cell_shares
 from xsent_train.data.store import ABOUT, Store
 from xsent_train.data.vocabulary import sample_text, train_vocabulary
-from xsent_train.recipe import Basics, CorpusConfig
+from xsent_train.recipe import CorpusConfig, Recipe
 
 logger = logging.getLogger(__name__)
 
@@ -136,7 +136,7 @@ class CorpusSurvey:
 
 
 def prepare(
-    recipe: Basics,
+    recipe: Recipe,
     files: Sequence[Path],
     folder: Path,
     *,
@@ -193,7 +193,7 @@ def refuse_other_data(run: Path, key: str) -> None:
 
 
 def prepare_other(
-    text: Iterable[L], files: Sequence[Path], recipe: Basics, folder: Path, *, tokenizer: Path, threads: int
+    text: Iterable[L], files: Sequence[Path], recipe: Recipe, folder: Path, *, tokenizer: Path, threads: int
 ) -> Store:
     """The store for text other than pairs, from these files, built if it is missing or out of date.
 
@@ -208,7 +208,7 @@ def prepare_other(
     return Store.open_or_build(folder, key, read, tokenizer=tokenizer, max_length=recipe.max_length, threads=threads)
 
 
-def preparation_key(recipe: Basics, files: Sequence[Path], vocabulary: Path | None = None) -> str:
+def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | None = None) -> str:
     """Identity of everything that preparation depends on: files, languages, split, sampling, vocabulary."""
     pieces: object = recipe.vocabulary.model_dump()
     if vocabulary is not None:
