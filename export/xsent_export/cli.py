@@ -17,6 +17,15 @@ from xsent.errors import find_extra, require_extra
 if TYPE_CHECKING:
     from xsent_export.export import ExportResult
 
+
+# The extra that a format needs, and its packages; others need only those of `export`.
+_EXTRAS = {
+    "openvino": ("openvino-export", "openvino", "nncf"),
+    "gguf": ("gguf", "gguf"),
+    "text": ("phone", "onnxruntime_extensions"),
+    "teacher": ("teacher", "tokenizers"),
+}
+
 app = App()
 
 
@@ -75,6 +84,8 @@ def run_export(
     the command fails and writes nothing.
     """
     find_extra("export", "torch", "onnx")
+    if format in _EXTRAS:
+        find_extra(*_EXTRAS[format])
     with require_extra("export"):  # here because torch and onnx take seconds to import, which --help need not wait for
         from xsent_export.export import export
         from xsent_export.options import ExportOptions

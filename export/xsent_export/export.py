@@ -10,7 +10,7 @@ from typing import Any
 from xsent.backends.openvino import FOLDER, import_openvino
 from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, TOKENIZER, write_manifest
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError, DataError, find_extra
+from xsent.errors import BundleError, DataError
 from xsent.files.atomic import atomic_folder, recover
 from xsent.open_model import SupportsEncode
 from xsent.verification import verify
@@ -83,7 +83,6 @@ def export(source: Path | Checkpoint, out: Path, options: ExportOptions = DEFAUL
         refuse_empty_tests(options.tests)
     if options.format == "openvino":
         import_openvino("openvino-export")
-        find_extra("openvino-export", "nncf")  # here, before the bundle is built
     checkpoint = _read(source) if isinstance(source, Path) else source
     checkpoint = replace(checkpoint, about={**checkpoint.about, "name": options.name or checkpoint.name})
     spec = options.spec(checkpoint)
