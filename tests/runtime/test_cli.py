@@ -38,7 +38,7 @@ def test_completion_version_and_wrong_usage(run: Runner, monkeypatch: pytest.Mon
     assert run("--version")[:2] == (0, f"{xsent.__version__}\n")
     for wrong in (["encode", "--no-such-option"], ["no-such-command"], ["similarity", "only one text"]):
         assert run(*wrong)[0] == 2
-    for wrong, meant in {"note": "notes", "clasify": "classify"}.items():  # of xsent_apps, and our own
+    for wrong, meant in {"note": "notes", "clasify": "classify"}.items():  # of the apps, and our own
         assert f"No such command '{wrong}'. Did you mean '{meant}'?" in run(wrong)[2]
     for name, value in {"_XSENT_COMPLETE": "complete_bash", "COMP_WORDS": "xsent e", "COMP_CWORD": "1"}.items():
         monkeypatch.setenv(name, value)

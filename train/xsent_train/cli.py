@@ -178,7 +178,7 @@ def tune_model(
         Path,
         typer.Argument(
             help="Lines of source, language, English, translation, tab-separated; .gz and .xz too. Or sentences, "
-            "scored pairs, or questions with passages, see above.",
+            "scored pairs, or queries with passages, see above.",
         ),
     ],
     out: Annotated[Path, typer.Argument(help="Folder of the run.")],
@@ -212,7 +212,7 @@ def tune_model(
 
     source, language, number, sentence, sentence, score: scored pairs.
 
-    source, group, kind, language, question, passage: questions with passages.
+    source, group, kind, language, query, passage: queries with passages.
 
     The table shows P@1 in %, or Spearman's correlation times 100 for scored pairs. own: held-out lines of your text.
     kept: held-out pairs of --keep. Ctrl-C saves and stops; run the same command again to resume.

@@ -1,6 +1,6 @@
 """Tune a model on your own text: one stage that starts from the model and has it as its teacher.
 
-The columns of the text say what is learnt. Translated pairs find each other. Scored pairs and questions with passages
+The columns of the text say what is learnt. Translated pairs find each other. Scored pairs and queries with passages
 train their objectives. Sentences bring the vectors of fewer layers nearer to those of all layers.
 """
 

@@ -33,7 +33,7 @@ ENGLISH = "en"
 ALONE = " alone"  # suffix of the language in the name of a cell of sentences without translation
 REPORTED_LINES = 5  # bad lines to report one by one; of the others only the number
 
-PAIRS, SENTENCES, SCORED, PASSAGES = "translated pairs", "sentences", "scored pairs", "questions with passages"
+PAIRS, SENTENCES, SCORED, PASSAGES = "translated pairs", "sentences", "scored pairs", "queries with passages"
 LAYOUTS = {  # the columns of each kind of text
     PAIRS: "source, language, English, translation",
     SENTENCES: "source, language, sentence",
