@@ -49,7 +49,7 @@ def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) ->
     code, out, err = run("notes", folder, "fiscal policy of Portugal", "-n", 1, "--json")
     assert err.startswith("No close match: best score ") and not json.loads(out)["close"]
     assert_refused(run("notes", folder, "XK-42", "--least", 9), "no passage has a score of 9.0 or more; use a lower")
-    assert "-- QUERY" in run("notes", folder, "-5")[2]
+    assert "-- TEXT" in run("notes", folder, "-5")[2]
     with mock.patch("sys.stdout.isatty", return_value=True):
         out = run("notes", folder, "when does the train leave?", "-n", 1, "--no-update")[1]
     assert "We leave on Friday morning. \x1b[1mThe train is at nine.\x1b[0m Bring the tickets.\n" in out
