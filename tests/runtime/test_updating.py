@@ -175,11 +175,15 @@ def test_removed_rows_are_given_free(path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("error", "note"),
-    [(Stop, ""), (KeyboardInterrupt, "\nIndexed files are kept: [1-5]; run the same command again to continue\\.")],
+    ("error", "force", "note"),
+    [
+        (Stop, False, ""),
+        (KeyboardInterrupt, False, "\nIndexed files are kept: [1-5]; run the same command again to continue\\."),
+        (KeyboardInterrupt, True, "\nIndexed .*: [1-5]; run the same command again, without --force, to continue\\."),
+    ],
 )
 def test_what_is_cut_short_comes_again(
-    path: Path, error: type[BaseException], note: str, monkeypatch: pytest.MonkeyPatch
+    path: Path, error: type[BaseException], force: bool, note: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
 
@@ -189,7 +193,7 @@ def test_what_is_cut_short_comes_again(
                 raise error
             yield document(f"d{number}", *(str(10 * number + place) for place in range(3)))
 
-    raises(error, f"^{note}$", update_index, path, documents(5), REPLAY)
+    raises(error, f"^{note}$", update_index, path, documents(5), REPLAY, force=force)
     SearchIndex(path).verify()
     complete = {name for name, stamp in SearchIndex(path).documents().items() if stamp}
     assert complete and complete <= {f"d{number}" for number in range(5)}

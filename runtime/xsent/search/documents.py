@@ -65,7 +65,8 @@ def update_index(
     def kept() -> str:
         with SearchIndex(path) as index:
             files = sum(map(bool, index.documents().values()))
-        return f"Indexed files are kept: {files:,}; run the same command again to continue."
+        again = "again, without --force," if force else "again"  # which would discard what is kept
+        return f"Indexed files are kept: {files:,}; run the same command {again} to continue."
 
     with only_writer(path), explain_write_errors(path, kept, "make room, then run it again to continue"):
         state = state_of(path)
