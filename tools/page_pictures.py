@@ -25,7 +25,7 @@ from xsent_apps.web.site import Site
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
 MAP_TITLE = "Tickets in five languages form groups by subject, not by language"
-STYLE = "<style>@media (prefers-color-scheme:light){.dark{display:none}}</style>"  # the dark one lies on the light one
+STYLE = "<style>@media (prefers-color-scheme:light){.dark{display:none}}</style>"  # dark covers light
 
 
 def open_example(browser: Browser, address: str, **window: Any) -> Page:  # noqa: ANN401  the options of a window

@@ -230,7 +230,7 @@ class TranslatorTraining:
         )
 
     def train(self) -> Translator:
-        """Train from the beginning to the end. Raises XsentError if the loss is no longer a number."""
+        """Train from start to finish. Raises XsentError if the loss is no longer a finite number."""
         stage, model = self._stage, self._translator()
         decay = stage.weight_decay
         optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=decay, fused=True)
@@ -278,7 +278,8 @@ class TranslatorTraining:
 
         Raises DataError if those that are there are of other settings or sentences.
         """
-        file, start = self.run / "translations.json", identify(self._start.path)[1] if self._start else None
+        file = self.run / "translations.json"
+        start = identify(self._start.path)[1] if self._start else None
         if not file.exists():
             settings = {"recipe": self._recipe, "translator": self._settings}
             about = {name: value.model_dump(mode="json") for name, value in settings.items()}
@@ -333,7 +334,8 @@ def compare(
     pairs = {code: list(read_fields(tests / f"en-{code}.tsv", 2, "English, translation")) for code in recipe.languages}
     if empty := [code for code, lines in pairs.items() if not lines]:
         raise DataError(f"{tests / f'en-{empty[0]}.tsv'}: empty; expected lines of English, translation")
-    kinds, files = [RANDOM, STARTED] if opened else [RANDOM], recipe.corpus.paths(data)
+    kinds = [RANDOM, STARTED] if opened else [RANDOM]
+    files = recipe.corpus.paths(data)
     rows = {}  # all before the first is trained, so bad input is refused at once
     for code in pairs:
         one = recipe.model_copy(update={"languages": (code,)})

@@ -143,7 +143,7 @@ def _draw_panel(axes: "Axes", score: str, systems: Mapping[str, Measured]) -> No
             axes.plot(*point, marker, color=_colour(m.axes["layers"]), markersize=8)
             text = _label(name, m, scored)
             away, side = ((9, -3), "left") if name in text else ((-6, 5), "right")
-            if point[0] == slowest:  # there is no room to the right of the last
+            if point[0] == slowest:  # a label to its right would not fit
                 away, side = (6, -17), "right"
             axes.annotate(text, point, away, textcoords="offset points", ha=side)
     low, high = axes.get_ylim()

@@ -7,7 +7,8 @@ const MARGIN = 28;
 const LETTERS = 28; // most letters of a label, if there is room
 const LABELS = 60;
 const NAME_LETTERS = 32; // most letters of a group's name
-const PHONE_LETTERS = 12; // the same on a phone
+const PHONE = 500; // a narrower canvas, in pixels, is that of a phone
+const PHONE_LETTERS = 12; // most letters of a group's name on a phone
 // Where a name may be, in pixels from the middle of its group: nearest first, in twelve directions.
 const AROUND = Array.from({ length: 61 }, (_, i) => {
   const [far, turn] = [8 * Math.ceil(i / 12), (i * Math.PI) / 6];
@@ -161,7 +162,7 @@ export class View {
     context.strokeStyle = colour("card"); // an outline, to be readable over points and lines
     context.lineWidth = 4;
     context.fillStyle = colour("ink");
-    context.font = `600 ${width < 500 ? 12 : 14}px ${font}`;
+    context.font = `600 ${width < PHONE ? 12 : 14}px ${font}`;
     if (!chosen) this.#writeNames(taken, dots);
     taken.push(...dots);
     const letters = Math.min(LETTERS, Math.round(width / 24));
@@ -191,8 +192,8 @@ export class View {
     for (const group of this.names) {
       const [x, y] = this.#place(group);
       if (x <= 0 || x >= width || y <= 8 || y >= height - 8) continue;
-      const short = cut(group.name.split(", ")[0], width < 500 ? PHONE_LETTERS : NAME_LETTERS);
-      const names = width < 500 ? [short] : [cut(group.name, NAME_LETTERS), short];
+      const short = cut(group.name.split(", ")[0], width < PHONE ? PHONE_LETTERS : NAME_LETTERS);
+      const names = width < PHONE ? [short] : [cut(group.name, NAME_LETTERS), short];
       const places = names.flatMap((name) => this.#around(name, x, y));
       const free = places.filter(({ box }) => !taken.some((other) => overlap(box, other)));
       const clear = free.find(({ box }) => !dots.some((dot) => overlap(box, dot)));
