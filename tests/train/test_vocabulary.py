@@ -1,6 +1,7 @@
 """Growing a vocabulary and a checkpoint by a language: what is new, and that nothing old moves."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,15 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def grow(old: Path, text: list[str], out: Path, keep: list[str]) -> int:
     return grow_vocabulary(old, iter(text), out, size=SIZE, keep=iter(keep), threads=1)
+
+
+def test_ctrl_c_while_it_reads_its_text_is_no_error_of_the_text() -> None:
+    def text() -> Iterator[str]:
+        yield OLD_TEXT[0]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_vocabulary(text(), size=312, threads=1)
 
 
 @pytest.mark.parametrize("text", [DUTCH, GREEKISH], ids=["same-script", "new-script"])

@@ -84,6 +84,8 @@ def train_vocabulary(text: Iterator[str], *, size: int, threads: int, exact: boo
             minloglevel=1,
         )
     except (RuntimeError, ValueError) as error:  # ValueError for a size over 32 bits
+        if "KeyboardInterrupt" in str(error):  # Ctrl-C while the trainer was reading `text`
+            raise KeyboardInterrupt from error
         why, setting = in_one_line(error), "vocabulary.size" if exact else "--pieces"
         for pattern, words in REFUSALS.items():
             if match := re.search(pattern, why):
