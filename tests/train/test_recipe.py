@@ -155,7 +155,7 @@ MEANING = {
     "builtin": "a5a9f11d3ff0",
     "gong2021": "a7e1fd1bcba1",
     "mao2021": "28aed2f74c0f",
-    "questions": "4b65d4d42cbc",
+    "questions": "74d7475d521d",
     "static": "3708645ac8b7",
     "tan2022": "aa991f073d55",
     "teachers": "5e97b09498d9",
