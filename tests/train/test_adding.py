@@ -281,6 +281,15 @@ def test_losses_are_failures() -> None:
     assert "no old language was measured" in alone.notes()[2]
 
 
+def test_the_command_fails_if_the_new_language_gained_nothing(addition: Addition, added: object) -> None:
+    with mock.patch.object(LanguageComparison, "failures", return_value=["el gained nothing"]):
+        code, _, said = add(addition)
+    assert code == 1
+    assert re.search(
+        "Error: el gained nothing; .*was still written; add more text in these languages to .*pairs.tsv", said
+    )
+
+
 def test_english_alone_says_what_must_be_read_as_before(pairs: Path, tmp_path: Path) -> None:
     path = tmp_path / "more.tsv"
     alone = [f"Sentence number {number}." for number in range(100)]

@@ -31,7 +31,8 @@ from xsent_train.recipe import StageConfig
 from xsent_train.stage_model import TrainingModel
 
 PLAIN = dict.fromkeys(("smlm", "ugt", "xtr", "sim", "sentence_ctl", "distil", "similarity_distil"), 1)
-SET = {"mlm": {"share": 0.4}, "tlm": {"share": 0.4}, "align": {"margin": 0.1}, "contrastive_distil": {"queue": 4}}
+MASKED = {"mlm": {"share": 0.4}, "tlm": {"share": 0.4}}
+SET = {**MASKED, "align": {"margin": 0.1}, "contrastive_distil": {"queue": 4, "batch": True}}
 OTHER = {"similarity": {"pairs": PAIRS}, "retrieve": {"queries": PAIRS, "block": 4}}
 COMMON = {"steps": 1, "table_learning_rate": 0.1, "ignore_above": 0.99}
 SHAPE = {"num_layers": 2, "prefixes": (8, 16), "layer_prefixes": (0, 1, 2), "batch_size": PAIRS}

@@ -128,7 +128,7 @@ SAME = torch.eye(6).roll(1, 0) + torch.eye(6).roll(1, 1) > 0
         lambda u, v: sim(u, v, literal=True),
         lambda u, v: distil(u, TARGET),
         lambda u, v: similarity_distil(u, v, TARGET),
-        lambda u, v: contrastive_distil(u, TARGET, QUEUE, temperature=0.1, ignore_above=0.4, batch=True),
+        lambda u, v: contrastive_distil(u, TARGET, QUEUE, temperature=0.1, ignore_above=0.4, batch=TARGET),
     ],
 )
 def test_depths_at_once_have_the_losses_of_each(loss: Objective) -> None:
@@ -167,9 +167,9 @@ def test_co_tells_the_translation_from_the_batch_too_where_asked() -> None:
     teacher = torch.tensor([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [2.0, 0.0, 0.0]])
     queue = torch.tensor([[0.0, 0.0, 1.0]])
     first, second = math.log(1 + math.exp(-1) + math.exp(0.8 - 1)), math.log(1 + math.exp(-1) + 2 * math.exp(0.8 - 1))
-    loss = contrastive_distil(teacher, teacher, queue, temperature=1.0, batch=True)
+    loss = contrastive_distil(teacher, teacher, queue, temperature=1.0, batch=teacher)
     assert loss.item() == pytest.approx((2 * first + second) / 3)
-    filtered = contrastive_distil(teacher, teacher, queue, temperature=1.0, ignore_above=0.7, batch=True)
+    filtered = contrastive_distil(teacher, teacher, queue, temperature=1.0, ignore_above=0.7, batch=teacher)
     assert filtered.item() == pytest.approx(math.log(1 + math.exp(-1)))
 
 

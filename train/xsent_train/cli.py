@@ -108,8 +108,8 @@ def add(
     The table shows P@1 in %. held_out: held-out translations find their English sentences among those of all languages.
     teacher: held-out sentences without translation find their estimates among each other. tatoeba: both directions.
 
-    The exit code is 1 if an old language lost more than 0.3 points, but the checkpoint is still written. Ctrl-C saves
-    and stops; run the same command again to resume.
+    The exit code is 1 if an old language lost more than 0.3 points or the new one gained nothing, but the checkpoint is
+    still written. Ctrl-C saves and stops; run the same command again to resume.
     """
     with heavy_imports():
         from xsent_train.derive import model_path
@@ -127,8 +127,8 @@ def add(
         typer.echo(f"next: xsent-export {after.path} MY-BUNDLE", err=True)
     if failures := comparison.failures():
         raise DataError(
-            f"{'; '.join(failures)}; {after.path} was still written; to keep more of the old languages, add more "
-            f"of their pairs to {pairs}"
+            f"{'; '.join(failures)}; {after.path} was still written; add more text in these languages to {pairs}, and "
+            "train again with another --out"
         )
 
 

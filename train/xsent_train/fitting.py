@@ -134,7 +134,7 @@ def fit_space(own: Sequence[Tensor], vectors: Tensor) -> Tensor:
                 target[:0],
                 temperature=SPACE_TEMPERATURE * spread,
                 ignore_above=1 - (1 - SPACE_EQUAL) * spread,
-                batch=True,
+                batch=target,
             )
             loss = loss + find + SPACE_NEAR * distil(mapped, target)
         optimizer.zero_grad()

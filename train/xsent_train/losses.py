@@ -134,23 +134,24 @@ def contrastive_distil(
     *,
     temperature: float,
     ignore_above: float = 1.0,
-    batch: bool = False,
+    batch: Tensor | None = None,
 ) -> Tensor:
     """Distinguish the teacher's vector of the translation from those of earlier batches (LASER3-CO, tan2022 eq. 1).
 
-    The queue has these vectors [N, D], of any length; if it is empty, the loss is 0. With `batch`, the other sentences
-    of the batch are negatives too, hard ones if the batch has similar sentences. `ignore_above` makes this CO-Filter
-    (section 2.2): vectors with a cosine above it to the translation are not negatives. With 1 or more, only those of
-    equal sentences in the batch are excluded.
+    The queue has these vectors [N, D], of any length; if it is empty, the loss is 0. With `batch`, the teacher's
+    vectors of the sentences of all ranks [n, D], the others of these are negatives too, hard ones if the batch has
+    similar sentences. `ignore_above` makes this CO-Filter (section 2.2): vectors with a cosine above it to the
+    translation are not negatives. With 1 or more, only those of equal sentences in the batch are excluded.
     """
     query, key, others = unit(student), unit(teacher.detach()), unit(queue.detach().to(student.dtype))
     positive = (query * key).sum(dim=-1, keepdim=True) / temperature  # [..., B, 1]
     negative = (query / temperature) @ others.T  # [..., B, N]
     if ignore_above < 1:
         negative = negative.masked_fill(key @ others.T > ignore_above, -torch.inf)
-    if batch:
-        same = key @ key.T > min(ignore_above, 1 - EQUAL)  # including its own
-        negative = torch.cat([negative, (query @ key.T / temperature).masked_fill(same, -torch.inf)], dim=-1)
+    if batch is not None:
+        keys = unit(batch.detach())
+        same = key @ keys.T > min(ignore_above, 1 - EQUAL)  # including its own
+        negative = torch.cat([negative, (query @ keys.T / temperature).masked_fill(same, -torch.inf)], dim=-1)
     return (torch.cat([positive, negative], dim=-1).logsumexp(dim=-1) - positive[..., 0]).mean(dim=-1)
 
 

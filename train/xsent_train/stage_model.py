@@ -203,9 +203,11 @@ class TrainingModel(nn.Module):
             losses["distil"] = self._over_depths(distil(view, teacher[:, :d]) for view, d in views)
         if (contrast := self.objectives.contrastive_distil) is not None and batch.queue is not None:
             views = self._students((u, v) if contrast.english else (v,), batch.teacher)
-            given = contrast.model_dump(include={"temperature", "ignore_above", "batch"})
+            given = contrast.model_dump(include={"temperature", "ignore_above"})
+            keys = self.gather(batch.teacher[None])[0] if contrast.batch else batch.teacher[:0]
             losses["contrastive_distil"] = self._over_depths(
-                contrastive_distil(x, batch.teacher[:, :d], batch.queue[:, :d], **given) for x, d in views
+                contrastive_distil(x, batch.teacher[:, :d], batch.queue[:, :d], batch=keys[:, :d], **given)
+                for x, d in views
             )
         return losses
 
