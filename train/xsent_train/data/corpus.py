@@ -283,7 +283,7 @@ def recognise_text(path: Path, known: Sequence[str]) -> OwnText:
     if kinds == {SENTENCES} and len(sources) > max(found.total() // 2, FEWEST):
         raise DataError(
             f"{path}: the first column differs from line to line, so it is text instead of a source; if the lines are "
-            "English and a translation, add two columns before them, such as: sed 's/^/own\tfr\t/'"
+            "English and a translation, add two columns before them: awk '{print \"own\\tfr\\t\" $0}'"
         )
     languages = Counter[str]()
     for (_, language), count in found.items():
