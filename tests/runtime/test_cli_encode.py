@@ -55,6 +55,12 @@ def test_interrupt_exits_130_and_leaves_nothing(mini_bundle: Path, tmp_path: Pat
     assert (ended, list(tmp_path.iterdir())) == ((130, said), [])
 
 
+def test_a_warning_names_the_option_that_helps(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    write_lines(tmp_path / "long.txt", ["Anna sees Boris. " * 60])
+    code, _, said = run("encode", tmp_path / "long.txt", "--output", tmp_path / "long.npy", "--model", mini_bundle)
+    assert code == 0 and "were cut; --on-long split encodes all of them" in said
+
+
 @pytest.mark.parametrize(
     ("suffix", "precision"),
     [

@@ -325,7 +325,7 @@ def test_other_input_and_options_are_refused(
     for texts in (f"{before}Anna 13\n", before.partition("\n")[2]):  # the input has grown, or shrunk
         file.write_text(texts)
         message = (
-            f"complete, with 13 vectors, but the input has {len(texts.splitlines())} texts now; encode all of them"
+            f"complete, but the input had 13 texts, and now {len(texts.splitlines())}; encode all of them with --force"
         )
         assert_refused(run(*interrupted, "--resume"), message)
     assert path.read_bytes() == content

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -45,13 +46,20 @@ class Command(TyperCommand):
         format_parameters(self.get_params(ctx), ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
-        """Run the command; where an error names an argument of the library, it names the option."""
-        try:
-            return super().invoke(ctx)
-        except (XsentError, ValueError) as error:
-            options = {opt.lstrip("-").replace("-", "_"): opt for one in self.params for opt in one.opts}
-            error.args = (as_typed(str(error), options),)
-            raise
+        """Run the command; where an error or a warning names an argument of the library, it names the option."""
+        options = {opt.lstrip("-").replace("-", "_"): opt for one in self.params for opt in one.opts}
+        show = warnings.showwarning
+
+        def show_typed(message: Warning | str, *place: Any, **more: Any) -> None:  # noqa: ANN401
+            show(as_typed(str(message), options), *place, **more)
+
+        with warnings.catch_warnings():
+            warnings.showwarning = show_typed
+            try:
+                return super().invoke(ctx)
+            except (XsentError, ValueError) as error:
+                error.args = (as_typed(str(error), options),)
+                raise
 
 
 class QueryCommand(Command):

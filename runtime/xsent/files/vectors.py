@@ -236,8 +236,8 @@ def is_complete(path: Path, note: VectorMeta, count: Callable[[], int | None] = 
         )
     if (texts := count()) is not None and texts != len(vectors.rows):
         raise DataError(
-            f"{path}: complete, with {len(vectors.rows):,} vectors, but the input has {texts:,} texts now; encode all "
-            "of them with --force"
+            f"{path}: complete, but the input had {len(vectors.rows):,} texts, and now {texts:,}; encode all of them "
+            "with --force"
         )
     return True
 

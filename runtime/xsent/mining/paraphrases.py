@@ -57,8 +57,9 @@ _WORD = re.compile(r"[^\W\d_]+")
 # Words that are subjects by their form: "Gestern kam ich" is "Ich kam gestern".
 _SUBJECTS = set("ich du er wir ik jij hij wij we".split())
 _JAPANESE_ROLES = re.compile("(.+?)[はが](.+?)[をに](.+)")
+_LIST = set("and et und y e or ou oder o и или".split())  # what is on both sides of these may be swapped
 # Words that mark a passive or a list, in which names may come in another order.
-_PASSIVE = set("by par von da por pelo pela dal door and et und y e en or ou oder o of".split())
+_PASSIVE = _LIST | set("by par von da por pelo pela dal door en of".split())
 
 
 def paraphrase_mining(
@@ -249,7 +250,7 @@ def _around(cosines: Floats) -> Floats:
 
 
 def _reordered(first: list[str], second: list[str]) -> bool:
-    """Whether the same words are in another order, and not just one group of words has moved."""
+    """Whether the same words are in another order; one group, or the sides of a list, may have moved."""
     left, right = ([word.casefold() for word in words] for words in (first, second))
     if left == right or sorted(left) != sorted(right):
         return False
@@ -257,6 +258,8 @@ def _reordered(first: list[str], second: list[str]) -> bool:
     end = next(place for place in range(len(left), 0, -1) if left[place - 1] != right[place - 1])
     left, right = left[start:end], right[start:end]
     if _SUBJECTS & {left[0], left[-1], right[0], right[-1]}:
+        return False
+    if any(word in _LIST and [*left[at + 1 :], word, *left[:at]] == right for at, word in enumerate(left)):
         return False
     turned, wanted = (f" {' '.join(words)} " for words in (left + left, right))
     return wanted not in turned
