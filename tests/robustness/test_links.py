@@ -96,6 +96,12 @@ def test_an_index_that_is_a_link_is_refused(
     assert {file.name: file.read_bytes() for file in mine.iterdir()} == before
 
 
+def test_a_folder_that_is_a_link_to_nowhere_is_refused(run: Runner, clone: Path) -> None:
+    (clone / "page").symlink_to("nowhere")
+    assert_refused(run("web", "--out", "page"), "page: a link, which xsent")
+    assert not (clone / "nowhere").exists()
+
+
 UNFINISHED = {
     "encode a.txt -o v.npy": [".v.npy.part", ".v.npy.part.json"],
     "encode a.txt -o v.npy --force": [".v.npy.part", ".v.npy.part.json"],

@@ -219,8 +219,10 @@ def atomic_folder(path: Path, *, private: bool = False, replaces: bool | None = 
     """Fill a folder under another name, then rename it, see `atomic_file`; its files get its permissions.
 
     Raises DataError if another process creates a folder of that name in the meantime: after the call, or after the
-    caller found whether it `replaces` one.
+    caller found whether it `replaces` one, or if the path is a link.
     """
+    if path.is_symlink():
+        raise _link_error(path)
     recover(path)
     is_new = not (path.exists() if replaces is None else replaces)
     make = partial(Path.mkdir, mode=0o700 if private else 0o777)
