@@ -310,7 +310,9 @@ def test_hyphens_and_notes_of_word_are_read(tmp_path: Path) -> None:
     text = (
         "<w:t>Die U</w:t><w:noBreakHyphen/><w:t>Bahn im Ver</w:t><w:softHyphen/><w:t>ein</w:t>"
         "<w:footnoteReference w:id='2'/><w:endnoteReference w:id='1'/><w:footnoteReference w:id='9'/><w:t> fährt.</w:t>"
-        "<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom><w:txbxContent><w:p><w:r><w:t>Frei.</w:t></w:r></w:p></w:txbxContent>"
+        "<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom>"
+        "<w:r><w:rPr><w:vanish w:val='0'/></w:rPr><w:t> Oft.</w:t></w:r>"
+        "<w:txbxContent><w:p><w:r><w:t>Frei.</w:t></w:r></w:p></w:txbxContent>"
     )
     note = "<w:{0}s xmlns:w='{1}'><w:{0} w:id='{2}'><w:p><w:r><w:t>{3}</w:t></w:r></w:p></w:{0}></w:{0}s>"
     with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
@@ -321,7 +323,7 @@ def test_hyphens_and_notes_of_word_are_read(tmp_path: Path) -> None:
         archive.writestr("word/footnotes.xml", note.format("footnote", WORD, 2, "Seit 1902."))
         archive.writestr("word/endnotes.xml", note.format("endnote", WORD, 1, "Bis heute."))
     assert shown(tmp_path, "a.docx", file.getvalue()) == [
-        ("Die U-Bahn im Verein fährt. Seit 1902. Bis heute. Frei.", "")
+        ("Die U-Bahn im Verein fährt. Oft. Seit 1902. Bis heute. Frei.", "")
     ]
 
 
