@@ -58,6 +58,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _SUBJECTS = set("ich du er wir ik jij hij wij we".split())
 _JAPANESE_ROLES = re.compile("(.+?)[はが](.+?)[をに](.+)")
 _LIST = set("and et und y e or ou oder o и или".split())  # what is on both sides of these may be swapped
+_ALIKE = 2  # most words with which both sides begin or end, such as an article
 # Words that mark a passive or a list, in which names may come in another order.
 _PASSIVE = _LIST | set("by par von da por pelo pela dal door en of".split())
 
@@ -256,13 +257,24 @@ def _reordered(first: list[str], second: list[str]) -> bool:
         return False
     start = next(place for place, (one, other) in enumerate(zip(left, right, strict=True)) if one != other)
     end = next(place for place in range(len(left), 0, -1) if left[place - 1] != right[place - 1])
+    if _sides_swapped(left, right, start, end):
+        return False
     left, right = left[start:end], right[start:end]
     if _SUBJECTS & {left[0], left[-1], right[0], right[-1]}:
         return False
-    if any(word in _LIST and [*left[at + 1 :], word, *left[:at]] == right for at, word in enumerate(left)):
-        return False
     turned, wanted = (f" {' '.join(words)} " for words in (left + left, right))
     return wanted not in turned
+
+
+def _sides_swapped(left: list[str], right: list[str], start: int, end: int) -> bool:
+    """Whether texts that differ from `start` to `end` have the sides of a list swapped: the cat and the dog."""
+    return any(
+        [*left[at + 1 : last], left[at], *left[first:at]] == right[first:last]
+        for at in range(start, end)
+        if left[at] in _LIST
+        for first in range(max(0, start - _ALIKE), start + 1)
+        for last in range(end, min(len(left), end + _ALIKE) + 1)
+    )
 
 
 def _names_swapped(first: list[str], second: list[str]) -> bool:
