@@ -24,7 +24,7 @@ _FORKING.set_forkserver_preload(
     "onnxruntime sentencepiece pyarrow.parquet pandas xsent.cli.main xsent.encoder xsent.files.vectors "
     "xsent.search.lines xsent.search.documents xsent.classification.classifier xsent.documents.encoder "
     "xsent.mining.paraphrases "
-    "xsent_apps.notes.command xsent_export.cli xsent_export.export xsent_train.cli xsent_train.trainer".split()
+    "xsent_apps.notes.report xsent_export.cli xsent_export.export xsent_train.cli xsent_train.trainer".split()
 )
 
 

@@ -1,4 +1,4 @@
-"""`xsent map`: a picture of texts whose nearby points have similar meanings, as a page in one file."""
+"""A map of texts, whose nearby points have similar meanings, as a page in one file."""
 
 import html
 import json
@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import ArrayLike, NDArray
 
 from xsent import (
@@ -24,71 +23,14 @@ from xsent import (
     strip_boilerplate,
     without_background,
 )
-from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption
-from xsent.cli.program import App
-from xsent.errors import find_extra, require_extra, warn
-from xsent.files.atomic import atomic_file, file_exists_error
-from xsent.files.tables import TextSource, read_rows
+from xsent.errors import require_extra, warn
+from xsent.files.atomic import atomic_file
 
 CLUSTER = "cluster"
 MOST = 20_000  # most points; of more texts, an evenly spaced sample is shown
 NEIGHBOURS = 4  # shown for a text that the mouse points at
 PAGE = Path(__file__).with_name("map.html")
 STATIC = Path(__file__).with_name("web") / "static"  # the map of `xsent web` uses the same scripts
-
-app = App()
-
-
-@app.command(
-    "map",
-    short_help="Draw a map of texts.",
-    rich_help_panel="Understand",
-    epilog="Example: xsent map mails.csv mails.html --column text --by language --by cluster",
-)
-def map_file(
-    texts: Annotated[str, typer.Argument(metavar="TEXTS", help="One text per line, or a table; - is standard input.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new .html file.")],
-    column: ColumnOption = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A column to colour by, such as the language; or cluster, the default."),
-    ] = None,
-    model: BundleOption = None,
-    threads: ThreadsOption = None,
-    force: ForceOption = False,
-) -> None:
-    """Draw a map of texts: nearby points have similar meanings, in any of the model's languages.
-
-    The page opens in a browser without a network. Point at a text to read it. Repeat --by to switch between several
-    colourings.
-    """
-    if out.suffix != ".html":
-        raise ValueError(f"{out}: expected a name that ends in .html")
-    if out.exists() and not force:
-        raise file_exists_error(out)
-    if CLUSTER in (by or [CLUSTER]):
-        find_extra("cluster", "scipy", "sklearn")
-    read, colours = _read(texts, column, by or [CLUSTER])
-    rows = SentenceEncoder(model, threads=threads).encode(strip_boilerplate(read), on_long="split")
-    made = map_texts(read, rows, by=colours, title=out.stem)
-    made.save(out)
-    typer.echo(f"{out}: {made.count}, coloured by {', '.join(colours)}", err=True)
-
-
-def _read(texts: str, column: str | None, by: Sequence[str]) -> tuple[list[str], dict[str, list[str] | None]]:
-    """The texts, and the fields of the columns to colour by; None if the clusters are still to be found."""
-    columns = [name for name in by if name != CLUSTER]
-    if column is None:
-        if columns:
-            raise ValueError(
-                f"--by {columns[0]} names a column of a table; name the column of the texts, too: --column NAME"
-            )
-        return TextSource(texts).read(), {CLUSTER: None}
-    if not (rows := [*read_rows(texts, [column, *columns])]):
-        raise TextSource(texts, column).empty()
-    read, *fields = map(list, zip(*rows, strict=True))
-    named = dict(zip(columns, fields, strict=True))
-    return read, {name: named.get(name) for name in by}
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,15 +12,10 @@ from functools import partial, wraps
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import typer
-
 from xsent import DataError, Hit, SearchIndex, SentenceEncoder, XsentError
-from xsent.cli.options import BundleOption, LayersOption, ThreadsOption
-from xsent.cli.program import App
-from xsent.errors import find_extra
 from xsent.files.atomic import refuse_links
 from xsent_apps.notes.folder import Notes
 from xsent_apps.notes.passages import headings_of
@@ -31,8 +26,6 @@ if TYPE_CHECKING:
 MOST_HITS = 50
 MOST_CHARACTERS = 10_000  # of a query
 _EXPECTED = (XsentError, OSError, ValueError)
-
-app = App()
 
 
 @dataclass(frozen=True)
@@ -151,7 +144,7 @@ def _open_index(notes: Notes) -> SearchIndex | None:
     return SearchIndex(notes.index) if notes.index.is_dir() else None
 
 
-def _are_clean(folders: Sequence[Path]) -> bool:
+def are_clean(folders: Sequence[Path]) -> bool:
     """Whether the indexes of folders have cleaned texts, see `xsent notes --clean`.
 
     Raises DataError if only some of them do.
@@ -204,36 +197,3 @@ def create_server(library: Library) -> "MCPServer[Any]":
     for method in (library.search, library.similar, library.status):
         server.add_tool(tool(method), annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
     return server
-
-
-@app.command(
-    short_help="Let an assistant search notes.",
-    epilog="Example: xsent mcp ~/notes ~/papers",
-    rich_help_panel="Search",
-)
-def mcp(
-    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with notes, as for xsent notes.")],
-    port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Serve over HTTP, on this machine only; 0 takes a free port."),
-    ] = None,
-    max_bytes: Annotated[int, typer.Option(min=1, help="Skip files that are larger.")] = 20_000_000,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    threads: ThreadsOption = None,
-) -> None:
-    """Let an assistant search notes by meaning, through the Model Context Protocol.
-
-    The assistant starts this command itself and uses standard input and output or, with --port, HTTP.
-    """
-    find_extra("mcp", "mcp")
-    from xsent_apps.server.running import LOCAL, address, listen, run_server
-
-    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=_are_clean(folders))
-    server = create_server(Library(folders, encoder, max_bytes=max_bytes))
-    if port is None:
-        server.run()
-        return
-    with listen(LOCAL[0], port) as listener:
-        typer.echo(f"On {address(LOCAL[0], listener)}/mcp; Ctrl-C stops.", err=True)
-        run_server(server.streamable_http_app(), listener, lifespan="on")

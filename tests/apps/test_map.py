@@ -12,7 +12,8 @@ from browsing import browser, needs_chromium, quiet_page
 from commands import raises
 
 from xsent import DataError
-from xsent_apps.map import TextMap, app, map_texts
+from xsent_apps.commands import map_app
+from xsent_apps.map import TextMap, map_texts
 
 __all__ = ["browser"]
 
@@ -86,7 +87,7 @@ def test_a_notebook() -> None:
 def test_the_command_colours_by_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, out = tmp_path / "texts.csv", tmp_path / "texts.html"
     table.write_text("language,text\nen,A cat sleeps.\nfr,Un chat dort.\nen,It rains.\n", encoding="utf-8")
-    app([str(table), str(out), "--column", "text", "--by", "language"], standalone_mode=False)
+    map_app([str(table), str(out), "--column", "text", "--by", "language"], standalone_mode=False)
     assert "3 texts, coloured by language" in capsys.readouterr().err
     found = re.search(r'type="application/json">(.*?)</script>', out.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None

@@ -40,7 +40,8 @@ def test_the_site_has_every_page_and_name_and_loads_nothing_from_elsewhere(site:
         assert not re.search(r'<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//', text)
     reference = "".join(text for page, text in made.items() if Path("docs/reference") in page.parents)
     assert [name for name in xsent.__all__ if f'id="xsent.{name}"' not in reference] == ["__version__"]
-    for module in {*(ROOT / "apps" / "xsent_apps").glob("*.py")} - {ROOT / "apps/xsent_apps/mcp.py"}:  # a program
+    programs = {ROOT / f"apps/xsent_apps/{name}.py" for name in ("commands", "mcp")}
+    for module in {*(ROOT / "apps" / "xsent_apps").glob("*.py")} - programs:
         for name in re.findall(r"^class ([A-Z]\w+)", module.read_text(encoding="utf-8"), re.MULTILINE):
             assert f'id="xsent_apps.{module.stem}.{name}"' in reference
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from commands import raises
 import xsent
 
 HEAVY = ("torch", "onnx", "openvino", "typer", "onnxruntime", "sentencepiece", "transformers", "tqdm")
+NOT_FOR_HELP = {*HEAVY, "numpy"} - {"typer"}
 ENCODES = {"onnxruntime", "sentencepiece"}
 ENCODER = "from xsent import SentenceEncoder; SentenceEncoder"
 
@@ -28,7 +30,8 @@ def loaded_after(statement: str) -> set[str]:
         ("from xsent import cosine_similarity, XsentError", {*HEAVY}),
         # Ctrl-C is heard at once, help appears at once, one sentence loads no machinery of threads.
         ("import xsent.cli.terminal, xsent_train, xsent_export, xsent_bench", {*HEAVY, "numpy"}),
-        ("import xsent.cli.main", {*HEAVY, "numpy"} - {"typer"}),
+        ("import xsent.cli.main", NOT_FOR_HELP),
+        (f"import {', '.join(point.module for point in entry_points(group='xsent.commands'))}", NOT_FOR_HELP),
         ("import xsent.encoder", {*HEAVY, "concurrent"} - {"sentencepiece"}),
         (f"{ENCODER}().encode('Anna')", {*HEAVY} - ENCODES),
         (f"{ENCODER}(backend='numpy').encode('Anna')", {*HEAVY, "concurrent"} - {"sentencepiece"}),
