@@ -142,6 +142,13 @@ def test_evaluate_folders_and_files(run: Runner, folder: Path) -> None:
     assert [row["test"] for row in rows("--seeds", 1)] == ["english", "french"]  # all, under names it does not know
 
 
+def test_evaluate_reads_quotes_of_files_as_fit_does(run: Runner, tmp_path: Path) -> None:
+    rows = [f'{label}\t"{text}\nThanks."' for label, texts in TEXTS.items() for text in texts]
+    table = write_lines(tmp_path / "quoted.tsv", ["topic\ttext", *rows])
+    code, out, err = run("classify", "evaluate", table, table, "--columns", "topic,text", "--seeds", 1)
+    assert (code, err) == (0, "") and "100.0" in out
+
+
 def test_a_head_of_another_model_and_one_that_is_there(run: Runner, folder: Path, head: Path) -> None:
     note, fingerprint = head.with_suffix(".json"), SentenceEncoder().fingerprint
     note.write_text(note.read_text().replace(fingerprint, "another"))

@@ -179,7 +179,8 @@ def evaluate(
     encoder = open_model(model, layers, threads)
     files = _files(data, _names(train), getattr(encoder, "languages", ()))
     names = _names(columns)
-    sets = [{name: read_examples(path, names, quotes=False) for name, path in side.items()} for side in files]
+    quotes = not data[0].is_dir()  # as in fit; the published measurements of folders take quotes as text
+    sets = [{name: read_examples(path, names, quotes=quotes) for name, path in side.items()} for side in files]
     weight: ClassWeight | None = "balanced" if balanced else None
     labels, cells = transfer(encoder, *sets, seeds=seeds, class_weight=weight)
     facts = {"model": str(model or "built-in"), "fingerprint": getattr(encoder, "fingerprint", None), "labels": labels}
