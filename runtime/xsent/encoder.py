@@ -77,7 +77,6 @@ class SentenceEncoder:
     ) -> None:
         threads = None if threads is None else whole_number("threads", threads)
         self.clean = clean
-        backend = backend or default_backend()
         self.bundle = Bundle.open(builtin_path() if path is None else path, layers)
         self._tokenizer = Tokenizer(self.bundle.tokenizer_path, clean=clean)
         if self._tokenizer.vocab_size != self.bundle.vocab_size:
@@ -85,7 +84,7 @@ class SentenceEncoder:
                 f"{self.bundle.path}: the tokenizer has {self._tokenizer.vocab_size:,} pieces, the table "
                 f"{self.bundle.vocab_size:,} rows; export the bundle again"
             )
-        self._backend = open_backend(backend, self.bundle)
+        self._backend = open_backend(backend or default_backend(), self.bundle)
         self._matrix = cache(self.bundle.floats)  # into another space, loaded at first use
         self._opened_as = (None if path is None else self.bundle.path.absolute(), layers, backend, threads, clean)
         self.threads = threads or (available_cpus() if self.layers else 1)
@@ -401,7 +400,7 @@ class SentenceEncoder:
 
 
 def _open_again(
-    path: Path | None, layers: int | None, backend: str, threads: int | None, clean: bool, fingerprint: str
+    path: Path | None, layers: int | None, backend: str | None, threads: int | None, clean: bool, fingerprint: str
 ) -> SentenceEncoder:
     encoder = SentenceEncoder(path, layers=layers, backend=backend, threads=threads, clean=clean)
     if encoder.fingerprint != fingerprint:

@@ -3,6 +3,7 @@
 import pickle
 import re
 import shutil
+import sys
 from itertools import count, islice
 from pathlib import Path
 
@@ -186,7 +187,9 @@ def test_construction(mini_bundle: Path, tmp_path: Path, deep_bundle: Path, monk
     assert SentenceEncoder(deep_bundle, layers=0, threads=2).threads == 2
 
 
-def test_an_encoder_travels_to_another_process_as_its_path(deep_bundle: Path, tmp_path: Path) -> None:
+def test_an_encoder_travels_to_another_process_as_its_path(
+    deep_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = Path(shutil.copytree(deep_bundle, tmp_path / "moved"))
     encoder = SentenceEncoder(folder, layers=1, backend="numpy", threads=2)
     packed = pickle.dumps(encoder)
@@ -194,6 +197,11 @@ def test_an_encoder_travels_to_another_process_as_its_path(deep_bundle: Path, tm
     again = pickle.loads(packed)
     assert (again.threads, again.layers, again.fingerprint) == (2, 1, encoder.fingerprint)
     assert np.array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    packed_by_default = pickle.dumps(SentenceEncoder(folder, layers=1))
+    with monkeypatch.context() as patch:
+        patch.setattr("xsent.encoder.default_backend", lambda: "numpy")  # where it is opened, onnxruntime is missing
+        patch.setitem(sys.modules, "onnxruntime", None)
+        assert pickle.loads(packed_by_default).encode("Anna").shape == (encoder.dim,)
     shutil.rmtree(folder)
     folder.symlink_to(builtin_path())
     raises(FingerprintError, f"the pickled encoder had {encoder.fingerprint}; put the same", pickle.loads, packed)
