@@ -67,6 +67,10 @@ def interrupt(
             break
         time.sleep(0.05)
     process.send_signal(by)
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:  # Python loses a signal that arrives while it releases the lock of an import
+        process.send_signal(by)
     _, err = process.communicate()
     return process.returncode, err
 
