@@ -1,6 +1,5 @@
 """The commands `xsent map` and `xsent mcp`, which import their programs when they run, so that help appears at once."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +9,6 @@ from xsent.cli.options import BundleOption, ColumnOption, ForceOption, LayersOpt
 from xsent.cli.program import App
 from xsent.errors import find_extra
 from xsent.files.atomic import file_exists_error
-from xsent.files.tables import TextSource, read_rows
-
-CLUSTER = "cluster"  # as in `xsent_apps.map`
 
 map_app, mcp_app = App(), App()
 
@@ -41,35 +37,20 @@ def map_file(
     colourings.
     """
     from xsent import SentenceEncoder, strip_boilerplate
-    from xsent_apps.map import map_texts
+    from xsent_apps.map import CLUSTER, map_texts, read_texts
 
     if out.suffix != ".html":
         raise ValueError(f"{out}: expected a name that ends in .html")
     if out.exists() and not force:
         raise file_exists_error(out)
-    if CLUSTER in (by or [CLUSTER]):
+    by = by or [CLUSTER]
+    if CLUSTER in by:
         find_extra("cluster", "scipy", "sklearn")
-    read, colours = _read(texts, column, by or [CLUSTER])
+    read, colours = read_texts(texts, column, by)
     rows = SentenceEncoder(model, threads=threads).encode(strip_boilerplate(read), on_long="split")
     made = map_texts(read, rows, by=colours, title=out.stem)
     made.save(out)
     typer.echo(f"{out}: {made.count}, coloured by {', '.join(colours)}", err=True)
-
-
-def _read(texts: str, column: str | None, by: Sequence[str]) -> tuple[list[str], dict[str, list[str] | None]]:
-    """The texts, and the fields of the columns to colour by; None if the clusters are still to be found."""
-    columns = [name for name in by if name != CLUSTER]
-    if column is None:
-        if columns:
-            raise ValueError(
-                f"--by {columns[0]} names a column of a table; name the column of the texts, too: --column NAME"
-            )
-        return TextSource(texts).read(), {CLUSTER: None}
-    if not (rows := [*read_rows(texts, [column, *columns])]):
-        raise TextSource(texts, column).empty()
-    read, *fields = map(list, zip(*rows, strict=True))
-    named = dict(zip(columns, fields, strict=True))
-    return read, {name: named.get(name) for name in by}
 
 
 @mcp_app.command(

@@ -25,6 +25,7 @@ from xsent import (
 )
 from xsent.errors import require_extra, warn
 from xsent.files.atomic import atomic_file
+from xsent.files.tables import TextSource, read_rows
 
 CLUSTER = "cluster"
 MOST = 20_000  # most points; of more texts, an evenly spaced sample is shown
@@ -120,6 +121,22 @@ def map_texts(
     others = [[other for other in line if other != row][:NEIGHBOURS] for row, line in enumerate(near.tolist())]
     colours = {name: [of[row] for row in rows] for name, of in found.items()}
     return TextMap(title, [texts[row] for row in rows], _places(points), others, colours, len(texts))
+
+
+def read_texts(texts: str, column: str | None, by: Sequence[str]) -> tuple[list[str], dict[str, list[str] | None]]:
+    """The texts, and the fields of the columns to colour by; None if the clusters are still to be found."""
+    columns = [name for name in by if name != CLUSTER]
+    if column is None:
+        if columns:
+            raise ValueError(
+                f"--by {columns[0]} names a column of a table; name the column of the texts, too: --column NAME"
+            )
+        return TextSource(texts).read(), {CLUSTER: None}
+    if not (rows := [*read_rows(texts, [column, *columns])]):
+        raise TextSource(texts, column).empty()
+    read, *fields = map(list, zip(*rows, strict=True))
+    named = dict(zip(columns, fields, strict=True))
+    return read, {name: named.get(name) for name in by}
 
 
 def _check_count(name: str, given: Sized, texts: Sized) -> None:

@@ -230,7 +230,7 @@ class TranslatorTraining:
         )
 
     def train(self) -> Translator:
-        """Train from start to finish. Raises XsentError if the loss is no longer a finite number."""
+        """Train from start to finish. Raises XsentError if the loss becomes infinite or NaN."""
         stage, model = self._stage, self._translator()
         decay = stage.weight_decay
         optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=decay, fused=True)

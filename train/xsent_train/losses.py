@@ -138,8 +138,8 @@ def contrastive_distil(
 ) -> Tensor:
     """Distinguish the teacher's vector of the translation from those of earlier batches (LASER3-CO, tan2022 eq. 1).
 
-    The queue has these vectors [N, D], of any length; if it is empty, the loss is 0. With `batch`, the teacher's
-    vectors of the sentences of all ranks [n, D], the others of these are negatives too, hard ones if the batch has
+    The queue has these vectors [N, D], of any length; if it is empty, the loss is 0. `batch` has the teacher's vectors
+    of all ranks [n, D]; a sentence's negatives are then also those of the other sentences, hard ones if the batch has
     similar sentences. `ignore_above` makes this CO-Filter (section 2.2): vectors with a cosine above it to the
     translation are not negatives. With 1 or more, only those of equal sentences in the batch are excluded.
     """

@@ -392,7 +392,7 @@ def _texts_in(element: "Element", without: Collection[str] = ()) -> Iterator[str
 def _is_vanished(element: "Element") -> bool:
     """Whether an element is a run of hidden text in a Word document."""
     hidden = element.find(_HIDDEN) if element.tag == _RUN else None
-    return hidden is not None and hidden.get(f"{_W}val") not in ("0", "false", "off")  # which undo that of a style
+    return hidden is not None and hidden.get(f"{_W}val") not in ("0", "false", "off")  # undoes a style's
 
 
 READERS: dict[str, Callable[[Any], Source]] = {  # of a text, or of bytes for those in `_NO_TEXT`

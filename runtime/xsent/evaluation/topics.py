@@ -102,8 +102,8 @@ def read_examples(source: str | Path, columns: Sequence[str] | None = None, *, q
     """Read lines of label and text (MLDoc's layout), or of label and two texts, separated by tabs.
 
     For a table, `columns` names the columns of the label and of one or two texts. Rows without a label or a text are
-    skipped, with a warning that counts them; so are those of a text without words. The published measurements read
-    folders without `quotes` of tab-separated tables.
+    skipped, with a warning that counts them; so are those of a text without words. Published
+    measurements read tab-separated tables without `quotes`, as text.
     """
     if columns is not None and len(columns) not in (2, 3):
         raise ValueError(f"columns = {','.join(columns)}: expected the columns of the label and of one or two texts")

@@ -218,8 +218,8 @@ def atomic_file(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
 def atomic_folder(path: Path, *, private: bool = False, replaces: bool | None = None) -> Iterator[Path]:
     """Fill a folder under another name, then rename it, see `atomic_file`; its files get its permissions.
 
-    Raises DataError if another process creates a folder of that name in the meantime: after the call, or after the
-    caller found whether it `replaces` one, or if the path is a link.
+    Raises DataError if the path is a link, or if another process creates a folder of that name in the meantime: after
+    the call, or after the caller found whether it `replaces` one.
     """
     if path.is_symlink():
         raise _link_error(path)
