@@ -185,6 +185,15 @@ def test_what_holds_texts_is_for_its_owner_only(
     assert not place.is_dir() or database(place) != before
 
 
+@pytest.mark.parametrize("name", ["vectors.npy", "vectors.jsonl", "vectors.parquet"])
+def test_vectors_of_another_precision_keep_permissions(run: Runner, clone: Path, mini_bundle: Path, name: str) -> None:
+    arguments = ("encode", "trains.md", "--output", name, "--model", mini_bundle, "--force", "--precision")
+    assert run(*arguments, "float32")[0] == 0
+    (clone / name).chmod(0o640)
+    assert run(*arguments, "float16")[0] == 0
+    assert modes(clone / name) == {"640"}
+
+
 def test_an_index_that_grows_stays_private(run: Runner, clone: Path, mini_bundle: Path, umask: int) -> None:
     model = ("--model", mini_bundle)
     (clone / "trains.md").chmod(0o600)

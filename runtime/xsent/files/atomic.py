@@ -208,9 +208,9 @@ def atomic_file(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     recover(path)
     make = partial(_make_file, permissions=0o600 if private else 0o666)
     with explain_write_errors(path), _claimed(path, make) as unfinished, open_to_write(unfinished) as file:
+        keep_permissions(unfinished, path)
         yield file
         sync(file)
-        keep_permissions(unfinished, path)
         put_in_place(unfinished, path)
 
 

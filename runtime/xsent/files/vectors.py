@@ -300,8 +300,8 @@ class VectorOutput:
                 sync(file)
                 self._publish_note()
         else:
+            keep_permissions(self._part, self._path)  # first: a new note removes the older file
             self._publish_note()
-            keep_permissions(self._part, self._path)
             put_in_place(self._part, self._path)
         cut(self._journal, 0)
 
