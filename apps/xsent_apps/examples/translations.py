@@ -30,7 +30,7 @@ def find(encoder: SentenceEncoder, left: dict[str, int], right: dict[str, int]) 
 
 
 def main() -> None:
-    """Print the best pair for every two languages, with precision and recall."""
+    """Print the best pair for each combination of two languages, with precision and recall."""
     encoder = SentenceEncoder()
     rows = []
     for one, other in (("en", "de"), ("en", "fr"), ("de", "fr")):
