@@ -144,9 +144,9 @@ def pools(
 ) -> tuple[Sequence[Pool], NDArray[np.float64]]:
     """The pools that can fill a block of `block` queries, and the share of each pool.
 
-    A source has a pool for each combination of two languages that share enough of its contents, and one for every language with
-    enough contents of its own. The shares of sources are proportional to weight x rows^temperature, those of a source's
-    pools to their numbers of contents.
+    A source has a pool for each combination of two languages that share enough of its contents, and one for every
+    language with enough contents of its own. The shares of sources are proportional to weight x rows^temperature, those
+    of a source's pools to their numbers of contents.
     """
     names = [source for source, _ in store.cells]
     sources = list(dict.fromkeys(names))
