@@ -16,7 +16,8 @@ _FORMAT = re.compile(FORMAT)
 
 ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_QUOTED_PRINTABLE = re.compile(r"=[89A-F][0-9A-F]|=3D|=20|=\r?\n")
+# But not "n=20", "T=85" and "color=FF0000".
+_QUOTED_PRINTABLE = re.compile(r"=[89AB][0-9A-F](?=[=G-Za-z])|=[C-F][0-9A-F](?![0-9A-F])|=3D|=20$|=\r?\n", re.M)
 BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
 _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>", re.I)
 _COMMENT = re.compile("<!--.*?-->", re.S)
@@ -24,8 +25,10 @@ NO_CHARACTER = re.compile("&#[0-9]{100,};?")  # Python rejects numbers with thou
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
 _CUT = re.compile(r"(?<=\w)[-\xad\xac\u2010][ \t]*\r?\n[ \t]*(?=\w)")  # perhaps a word at the end of a line
-# The handle of an account, also of one at another server, but not "@babel/core".
-_HANDLE = re.compile(r"(?:\bRT )?(?<![\w@/.])@\w++(?:[.-]\w++)*+(?:@\w++(?:[.-]\w++)*+)?(?![\w/])[ \t]?")
+# The handle of an account, also of one at another server, but not "@babel/core" and "@5pm".
+_HANDLE = re.compile(
+    r"(?:\bRT )?(?<![\w@/.])@(?!\d++(?:[ap]m|h)?\b)\w++(?:[.-]\w++)*+(?:@\w++(?:[.-]\w++)*+)?(?![\w/])[ \t]?", re.I
+)
 _LETTERS = re.compile(r"([^\W\d_])\1{3,}")
 _PUNCTUATION = re.compile(r"([!?.,…])[!?.…]+")
 _EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\ufe0f]")
@@ -103,7 +106,7 @@ def clean_text(text: str) -> str:
         start = head.end()
     cleaned = cleaned[start:].strip()
     cleaned = strip_greetings(cleaned) or cleaned
-    if len(cleaned) > 2 and cleaned[0] == cleaned[-1] == '"':
+    if len(cleaned) > 2 and cleaned[0] == cleaned[-1] == '"' and '"' not in cleaned[1:-1]:
         cleaned = cleaned[1:-1].strip()
     return cleaned if any(map(str.isalnum, cleaned)) else text
 

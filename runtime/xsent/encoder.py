@@ -18,7 +18,7 @@ from xsent.known_words import KnownWords
 from xsent.precision import Precision, Vectors, binary_similarity, stored_as
 from xsent.progress import Progress
 from xsent.similarity import cosine_similarity, row_cosines
-from xsent.tasks import FEWEST, Item, Task, each_sentence, tasks
+from xsent.tasks import FEWEST, Item, Task, each_sentence, each_text, tasks
 from xsent.tokenizer import MEASURED, Tokenizer, expected_tokens, seems_foreign
 
 
@@ -224,14 +224,12 @@ class SentenceEncoder:
     ) -> Iterator[Vectors]:
         """Encode a stream in constant memory, see `encode`; yields a vector [D] per sentence.
 
-        It reads ahead: a few dozen sentences at first, later up to a thousand per thread, but a sentence
-        waits for others for at most half a second. Raises what `encode` raises.
+        It reads ahead: a few dozen sentences at first, later up to a thousand per thread, fewer from a slow source. A
+        vector may come only after later sentences were read; to answer each at once, call `encode` with it.
+        Raises what `encode` raises.
         """
-        if isinstance(sentences, str | bytes):
-            one = type(sentences).__name__
-            raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
-        todo = tasks(each_sentence(sentences), threads=self.threads)
+        todo = tasks(each_text(sentences), threads=self.threads)
         return (vector for _, vectors in self._iterate(todo, options, self.threads) for vector in vectors)
 
     def encode_items(
@@ -257,6 +255,8 @@ class SentenceEncoder:
             [((7, 'Hello.'), (384,))]
         """
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
+        if text is None:
+            items = cast(Iterable[Item], each_text(items))
         todo = tasks(items, text, whole_number("start", start, 0), threads=self.threads)
         return (pair for done in self._iterate(todo, options, self.threads) for pair in zip(*done, strict=True))
 

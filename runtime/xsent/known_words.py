@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from xsent.backends.numpy import Table
-from xsent.backends.threads import one_thread
+from xsent.backends.threads import ONE_THREAD
 from xsent.bundle import Bundle
 from xsent.errors import BundleError
 from xsent.similarity import Floats, unit_rows
@@ -46,7 +46,7 @@ class KnownWords:
         if not 0 < len(weights) <= _MOST or not any(map(len, read)):
             return np.zeros(len(texts), np.float32)
         pieces, places = np.unique(np.concatenate(read), return_inverse=True)
-        with one_thread():
+        with ONE_THREAD:
             asked, found = (unit_rows(self._table(ids)) for ids in (np.array([*weights], np.int64), pieces))
             cosines = asked @ found.T  # [query's pieces, pieces of all texts]
         weight = np.array([*weights.values()], np.float32)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from xsent.bundle import MANIFEST
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError, MissingExtraError, install_advice
+from xsent.errors import BundleError, MissingExtraError, in_one_line, install_advice
 
 # Openers in xsent's other packages, imported only for folders that are not bundles: the runtime depends on none.
 OPENERS = {
@@ -57,5 +57,7 @@ def open_model(path: str | Path | None = None, layers: int | None = None, thread
             if encoder is not None:
                 return encoder
     if missing is not None and any((path / mark).is_file() for mark in _MARKS):
-        raise MissingExtraError(f"{path}: not a bundle, and {missing}; {install_advice('train')}") from missing
+        raise MissingExtraError(
+            f"{path}: not a bundle, and {in_one_line(missing)}; {install_advice('train')}"
+        ) from missing
     raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(['bundle', *OPENERS])}")

@@ -171,10 +171,8 @@ class TopK:
     def means(self) -> Floats:
         """Mean of the best scores of every line; 0 if it has none."""
         found = self.indices >= 0
-        means: Floats = self.scores.mean(axis=1)
-        if found.all():
-            return means
-        means = np.where(found, self.scores, np.float32(0)).sum(axis=1) / np.float32(np.maximum(found.sum(axis=1), 1))
+        totals = np.where(found, self.scores, np.float32(0)).sum(axis=1)
+        means: Floats = totals / np.maximum(found.sum(axis=1), 1).astype(np.float32)
         return means
 
     def add(

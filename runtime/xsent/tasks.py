@@ -10,7 +10,7 @@ from xsent.errors import not_text
 # begins with few, so that its first vectors come soon.
 FEWEST, _MOST = 16, 512
 _MOST_TEXT = 1 << 16  # characters per task, so that memory does not grow with the length of the texts
-_PATIENCE = 0.5  # seconds that a stream's sentence waits for others
+_PATIENCE = 0.5  # seconds after which the next sentence of a stream completes a task
 
 Item = TypeVar("Item")
 Task: TypeAlias = tuple[int, list[Item], list[str]]  # number of its first sentence, items, their sentences

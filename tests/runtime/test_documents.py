@@ -47,6 +47,12 @@ def test_sentences_of_every_language(language: str) -> None:
     assert split_sentences(space.join(TEXTS[language]), language) == TEXTS[language]
 
 
+@pytest.mark.parametrize("space", "\xa0\u202f\u3000\u2028\x85")
+def test_sentences_after_a_wide_space_before_a_period(space: str) -> None:
+    pytest.importorskip("sentencex")
+    assert split_sentences(f"We chose plan B{space}. It works.", "en") == [f"We chose plan B{space}.", "It works."]
+
+
 def test_sentences_of_long_texts_headings_and_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sentences_of([" One. Two. ", "", " \t", "Three"], "en") == ["One. Two.", "Three"]
     assert sentences_of([], "en") == sentences_of(" ", "en") == []

@@ -113,7 +113,9 @@ def test_wrong_texts_options(encoder: SentenceEncoder) -> None:
         error = ValueError if arguments else TypeError
         for call in (encoder.encode, encoder.encode_iter):  # options at once, before anything is read
             raises(error, message, call if arguments else lambda text, call=call: list(call(text)), given, **arguments)
-    raises(TypeError, "use encode", encoder.encode_iter, "Anna")
+    for call in (encoder.encode_iter, encoder.encode_items):
+        raises(TypeError, "got one str; put it in a list", call, "Anna")
+        raises(TypeError, "got a dict", call, {"a": "Anna"})
 
 
 def test_columns_of_tables(encoder: SentenceEncoder) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.backends.threads import one_thread
+from xsent.backends.threads import ONE_THREAD
 from xsent.bundle import Bundle, Rounding
 from xsent.errors import BundleError
 from xsent.similarity import Floats
@@ -57,7 +57,7 @@ class NumpyBackend:
 
     def embed(self, ids: NDArray[np.int64]) -> Floats:
         """See `Backend.embed`; one sentence after the other."""
-        with one_thread():
+        with ONE_THREAD:
             return np.stack([self._embed(one) for one in ids])
 
     def _embed(self, ids: NDArray[np.int64]) -> Floats:

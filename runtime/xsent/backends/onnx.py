@@ -6,7 +6,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import GRAPH, Bundle
 from xsent.errors import BundleError, MissingExtraError, in_one_line, warn
 
 # Session settings. The optimizer's fused kernel is slower than the two that it replaces (+45% time).
@@ -17,8 +16,8 @@ class HasGraph(Protocol):
     """A bundle, or another folder with a graph of the same inputs and outputs."""
 
     @property
-    def path(self) -> Path:
-        """Its folder."""
+    def graph(self) -> Path:
+        """The graph."""
 
 
 class OnnxBackend:
@@ -37,7 +36,7 @@ class OnnxBackend:
                 f"onnxruntime cannot be imported ({in_one_line(error)}); install it again, "
                 "or run pip uninstall onnxruntime: numpy takes over"
             ) from error
-        graph = bundle.graph if isinstance(bundle, Bundle) else bundle.path / GRAPH
+        graph = bundle.graph
         try:
             # By path, not from bytes: only then are the table and the weights memory-mapped.
             self._session = onnxruntime.InferenceSession(str(graph), session_options(onnxruntime), **SETTINGS)

@@ -103,7 +103,9 @@ def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no 
         with without_telemetry():
             import openvino
     except ImportError as error:
-        raise MissingExtraError(f"openvino cannot be imported ({error}); {install_advice(extra)}") from error
+        raise MissingExtraError(
+            f"openvino cannot be imported ({in_one_line(error)}); {install_advice(extra)}"
+        ) from error
     return openvino
 
 

@@ -6,7 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -91,11 +91,20 @@ class OneThread:
     """
 
     def __init__(self) -> None:
-        self.threads, self._set = _openblas_functions()
-        self._before = 0
-        self._inside = 0
+        self._before = self._inside = 0
         self._reset_in_child()
         os.register_at_fork(after_in_child=self._reset_in_child)
+
+    @cached_property
+    def _functions(self) -> tuple[Callable[[], int], Callable[[int], object]]:
+        return _openblas_functions()  # at the first use: this module is also imported where numpy is not
+
+    def threads(self) -> int:
+        """OpenBLAS's number of threads."""
+        return self._functions[0]()
+
+    def _set(self, count: int) -> None:
+        self._functions[1](count)
 
     def __enter__(self) -> None:
         with self._lock:
@@ -118,10 +127,8 @@ class OneThread:
             self._set(self._before)
 
 
-@cache
-def one_thread() -> OneThread:
-    """The limit of this process; one for all who need it, so that the last one to leave restores the threads."""
-    return OneThread()
+# One for all who need it: of two, the last to leave would not restore the threads.
+ONE_THREAD = OneThread()
 
 
 def _openblas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:

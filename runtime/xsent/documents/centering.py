@@ -41,7 +41,7 @@ SAMPLE = 10_000  # sentence vectors kept per language
 _SAMPLE_BLOCK = 1024  # vectors summed up at once
 
 # Section 10.2 stops below 55 % for two languages: a tenth of the way from chance, 50 %, to certainty.
-_TENTH = 0.1
+_ABOVE_CHANCE = 0.1
 _RIDGE = 1e-3  # times the mean variance of a dimension: keeps the classifier solvable with few sentences
 
 DIMENSIONS = 16  # of a density
@@ -139,7 +139,7 @@ def choose_rank(train: Sequence[Moments], held_out: Sequence[Floats]) -> RankCho
     if languages < 2:
         return RankChoice(0, ())
     limit = min(len(train[0].total), *(moments.count for moments in train)) // 2
-    bar = 1 / languages + _TENTH * (1 - 1 / languages)
+    bar = 1 / languages + _ABOVE_CHANCE * (1 - 1 / languages)
     grams = [moments.gram / moments.count for moments in train]
     means = np.stack([moments.total / moments.count for moments in train])
     tests = [rows.astype(np.float64) for rows in held_out]
@@ -320,7 +320,7 @@ class DocumentSpace:
             if about["format_version"] != FORMAT_VERSION:
                 raise DataError(
                     f"{path}: format version {about['format_version']!r}, this version of xsent reads "
-                    f"{FORMAT_VERSION}; fit the documents again"
+                    f"{FORMAT_VERSION}; {remedy}"
                 )
             if not same_space(about["encoder"], encoder):
                 raise FingerprintError(

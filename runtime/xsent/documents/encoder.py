@@ -84,8 +84,8 @@ class DocumentEncoder:
         Args:
             documents: Documents by language code. A document is a text, which needs the extra `documents`, or a list of
                 sentences; documents without a sentence are ignored.
-            rank: Number of directions to remove (m). None follows the paper: the fewest after whose removal a
-                linear classifier cannot tell the languages apart. With one language or 0, nothing is removed.
+            rank: Number of directions to remove (m), 0 for none. None follows the paper: the fewest after whose removal
+                a linear classifier cannot tell the languages apart, and none with one language.
             show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
         Raises:
@@ -141,8 +141,8 @@ class DocumentEncoder:
             for row, sentences in enumerate(texts):
                 if sentences:
                     vectors[row] = languages[language].document(np.stack(list(islice(stream, len(sentences)))))
-                    norm = np.linalg.norm(vectors[row])
-                    vectors[row] /= norm if normalize_embeddings and norm > 0 else np.float32(1)
+                    if normalize_embeddings and (norm := np.linalg.norm(vectors[row])) > 0:
+                        vectors[row] /= norm
                 progress.advance()
             next(stream, None)  # the encoder warns at its end
         return vectors

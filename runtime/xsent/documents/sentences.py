@@ -46,6 +46,8 @@ _ABBREVIATION = re.compile(
 )
 # A sentence may begin with a digit: at once in Japanese, and after a word that is too long for an abbreviation.
 _DIGIT = re.compile(r"(?<=[。！？])[0-9a-z]|(?<=[^\W\d_]{7}\.\s)(?<!str\.\s)\d|(?<=[!?]\s)\d")
+# sentencex panics at such a space between an initial and a period: "plan B\xa0."
+_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f](?=\.)")
 _SAID = re.compile("[。！？](?=[」』](?:[とをがは、。]|って|など|という))")  # the sentence continues after the quote
 _QUOTES = str.maketrans("『』", "「」")
 
@@ -98,6 +100,7 @@ def _plain(text: str, language: str) -> str:
     def is_word(word: str) -> bool:
         return word in _WORDS or (is_function_word(word, language) and word not in _TITLES)
 
+    text = _WIDE_SPACE.sub(" ", text)
     text = _ABBREVIATION.sub(lambda found: found[0].replace(".", ","), text)
     text = _WORD.sub(lambda found: "ъ" * len(found[0]) if is_word(found[0].casefold()) else found[0], text)
     return _DIGIT.sub("A", _SAID.sub("、", text)).translate(_QUOTES)

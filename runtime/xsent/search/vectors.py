@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.backends.threads import available_cpus, one_thread, ordered_map
+from xsent.backends.threads import ONE_THREAD, available_cpus, ordered_map
 from xsent.errors import DataError
 from xsent.precision import SHIFTED, shifted, widen
 from xsent.similarity import release_pages
@@ -50,7 +50,7 @@ class Float16Rows:
         threads = min(available_cpus(), len(firsts) or 1)
         small = [np.empty((_BLOCK, self._rows.shape[1]), np.float32) for _ in range(threads)]
         score = partial(self._score, queries * SHIFTED, small)
-        with one_thread() if threads > 1 else nullcontext():
+        with ONE_THREAD if threads > 1 else nullcontext():
             for first, cosines in zip(firsts, ordered_map(score, firsts, threads), strict=True):
                 yield first, cosines
                 release_pages(self._rows)

