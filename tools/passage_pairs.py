@@ -28,6 +28,7 @@ def translated(file: Path) -> Iterator[tuple[str, str, str, str]]:
                 yield f"{source}P", language, english, passage
 
 
+@one_line_errors()
 def main(passages: Path, out: Path) -> None:
     """Write the pairs to OUT."""
     write_pairs(out, translated(passages))
@@ -35,5 +36,4 @@ def main(passages: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    with one_line_errors():
-        typer.run(main)
+    typer.run(main)

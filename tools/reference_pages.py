@@ -96,11 +96,7 @@ WRONG: list[tuple[str, str, Any]] = [  # requests that are refused
 
 def cli_page() -> str:
     """All commands with their arguments and options."""
-    lines = [NOTE, "# Commands", "", "Every command has `-h`, which prints what this page says about it.", ""]
-    lines += [
-        "Results go to standard output, messages to standard error. The exit code is 0 if the command did what you"
-    ]
-    lines += ["asked, 1 if it could not, 2 if you called it wrongly, and 130 after Ctrl-C.", ""]
+    lines = [NOTE, "# Commands", "", *COMMANDS.strip().splitlines(), ""]
     for name, (module, purpose) in PROGRAMS.items():
         lines += [f"## {name}", "", purpose, ""]
         for path, command, context in _commands(get_command(import_module(module).app), name):
@@ -238,6 +234,12 @@ def _refusal(client: TestClient, method: str, path: str, body: object) -> str:
     return f"| {asked} | {answer.status_code} | {code} | {_escape(error['message'])} |"
 
 
+COMMANDS = """
+Every command has `-h`, which prints what this page says about it.
+
+Results go to standard output, messages to standard error. The exit code is 0 if the command did what you
+asked, 1 if it could not, 2 if you called it wrongly, and 130 after Ctrl-C.
+"""
 INTRODUCTION = """
 `xsent serve` answers these requests. [The guide](../guides/serve.md) says how to start it. The server describes itself
 at `/openapi.json`.

@@ -41,6 +41,7 @@ def queries(file: Path) -> Iterator[tuple[str, str, str, str, str, str]]:
         yield f"{line.source}S", line.group, "sentence", line.language, query, rest
 
 
+@one_line_errors()
 def main(passages: Path, out: Path) -> None:
     """Write the queries to OUT."""
     write_pairs(out, queries(passages))
@@ -48,5 +49,4 @@ def main(passages: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    with one_line_errors():
-        typer.run(main)
+    typer.run(main)

@@ -31,7 +31,7 @@ from xsent.evaluation.judgements import sts
 from xsent.evaluation.result import Evaluation
 from xsent.evaluation.topics import ENGLISH, transfer_from_english
 from xsent.evaluation.translation import tatoeba, xsr
-from xsent.files.atomic import atomic_file, remove_folder
+from xsent.files.atomic import atomic_file, read_json, remove_folder, to_json
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
 from xsent_bench.cli import numbers
@@ -202,8 +202,9 @@ def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence
     (folder / "rows").mkdir(parents=True, exist_ok=True)
     path, settings = folder / "plan.json", json.loads(json.dumps(asdict(plan)))
     if not path.exists():
-        path.write_text(json.dumps(settings))
-    before = json.loads(path.read_text())
+        with atomic_file(path) as file:
+            file.write(to_json(settings))
+    before = read_json(path, "choose another --out")
     if was := ", ".join(f"{name} = {before.get(name)!r}" for name in settings if before.get(name) != settings[name]):
         raise DataError(f"{folder} holds an ablation with {was}; choose another --out, or the same settings")
     first = [(TABLE, 1)] if TABLE in chosen or any(plan.variant(key).warm for key in chosen) else []
@@ -408,8 +409,8 @@ def ablation(
     """
     model = str(teacher.resolve()) if teacher else ""
     plan = AblationPlan(data=str(data.resolve()), teacher=model, pairs=pairs, threads=threads)
-    folders = {str(data): "DATA", str(out): "OUT"}  # the page names no folders of this machine
-    words = ["python", "bench/experiments/ablation.py", *(folders.get(word, word) for word in sys.argv[1:])]
+    folders = {data: "DATA", out: "OUT", teacher: "MODEL"}  # the page names no folders of this machine
+    words = ["python", "bench/experiments/ablation.py", *(folders.get(Path(word), word) for word in sys.argv[1:])]
     typer.echo(run_ablation(plan, out, shlex.join(words), numbers(seeds), split_names(only)))
 
 

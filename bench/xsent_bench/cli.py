@@ -14,10 +14,19 @@ import typer
 from xsent.bundle import builtin_path
 from xsent.cli.options import BundleArgument, split_names
 from xsent.cli.program import App
-from xsent.errors import DataError, require_extra
+from xsent.errors import DataError, find_extra, require_extra
 
 app = App(epilog="Example: xsent-bench --quick --out my-report")
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing report.")]
 EvalOption = Annotated[Path | None, typer.Option("--eval", help="Folder of test sets; also measures quality.")]
+
+
+def refuse_existing(out: Path, force: bool) -> None:
+    """Raise DataError if a folder has a report that must not be replaced."""
+    from xsent_bench.results import RESULTS
+
+    if (out / RESULTS).exists() and not force:
+        raise DataError(f"{out / RESULTS}: a report already exists; choose another --out, or replace it with --force")
 
 
 def numbers(text: str, least: int = 0) -> list[int]:
@@ -43,7 +52,7 @@ def whole_run(
     work: Annotated[Path | None, typer.Option(help="Folder of the models written for it; default: OUT-work.")] = None,
     evaluate: EvalOption = None,
     bundle: Annotated[list[Path] | None, typer.Option(help="A bundle; may be repeated; default: builtin.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Measure what sentence vectors cost on this machine, by layers, length, precision, backend and threads.
 
@@ -52,12 +61,12 @@ def whole_run(
     """
     if context.invoked_subcommand:
         return
-    from xsent_bench.results import RESULTS, Results
+    find_extra("bench", "matplotlib")  # only the report needs it, at the end
+    from xsent_bench.results import Results
     from xsent_bench.run import measure_steps, steps_of_run
     from xsent_train.derive import model_path
 
-    if (out / RESULTS).exists() and not force:
-        raise DataError(f"{out / RESULTS}: a report already exists; choose another --out, or replace it with --force")
+    refuse_existing(out, force)
     results = Results(shlex.join(["xsent-bench", *sys.argv[1:]]))
     bundles = [model_path(path) for path in bundle or [builtin_path()]]
     steps = steps_of_run(results, work or Path(f"{out}-work"), quick, bundles, evaluate)
@@ -71,12 +80,15 @@ def peers(
     bundle: BundleArgument = None,
     only: Annotated[str, typer.Option(metavar="NAMES", help="Other systems, separated by commas; default: all.")] = "",
     evaluate: EvalOption = None,
+    force: ForceOption = False,
 ) -> None:
     """Compare a bundle at each of its depths with other systems: speed, start, memory, size and quality."""
+    find_extra("bench", "matplotlib")
     from xsent_bench.results import Results
     from xsent_bench.run import Comparison, measure_steps
     from xsent_bench.systems import SYSTEMS
 
+    refuse_existing(out, force)
     results = Results(shlex.join(["xsent-bench", *sys.argv[1:]]))
     others = tuple(split_names(only) or SYSTEMS)
     comparison = Comparison([bundle or builtin_path()], out, others, tests=evaluate)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 USUAL: Mapping[str, Axis] = {"precision": "int8", "backend": "onnx", "threads": 1}
 SCORES = {"xx_en": "Finding translations", "sklearn": "Topics learnt in English", "similarity": "Similarity"}
 TIME = "ms_32_words"
-TOKENS = 32  # of the sentences that titles are about, if they were measured
+TOKENS = 32  # of the sentences that tables, and titles of plots, are about
 LEAST_SPAN = 10  # smallest span of a panel in points of a score, so that tenths of a point look small
 WIDTH = 5  # of a plot in inches, so that text of 10 points has 10 pixels on a phone
 MARKERS = "osD^vP*X"  # of systems

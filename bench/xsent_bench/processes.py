@@ -60,8 +60,10 @@ def answers(
             yield figures
         if code := child.wait():
             messages.seek(0)
-            last = messages.read().decode(errors="replace").strip().splitlines()[-1:]
-            raise DataError(last[0].removeprefix("Error: ") if last else f"exit code {code}")
+            said = "".join(messages.read().decode(errors="replace").strip().splitlines()[-1:]).removeprefix("Error: ")
+            if code < 0:  # often for lack of memory; its last message was then about something else
+                said = f"killed by {signal.Signals(-code).name}; its last message: {said or 'none'}"
+            raise DataError(said or f"exit code {code}")
     except KeyboardInterrupt:
         child.send_signal(signal.SIGINT)  # lets it save its state
         child.wait()

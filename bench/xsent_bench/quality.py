@@ -21,7 +21,7 @@ from xsent_bench.results import Measurement
 from xsent_export.kept import kept_by_depth
 from xsent_train.derive import checkpoint_from_bundle
 
-DIMENSIONS = (384, 256, 128)
+DIMENSIONS = (256, 128)  # smaller ones, beside all of a bundle's
 PRECISIONS: Sequence[Precision] = ("float32", "float16", "int8", "binary")
 
 Scores = Mapping[str, Mapping[str, float]]  # figures by language
@@ -113,7 +113,8 @@ def measure_stored(bundle: Path, folder: Path, languages: Sequence[str]) -> Iter
     """Tatoeba with vectors of fewer dimensions and other precisions, and the bytes of a vector."""
     encoder = SentenceEncoder(bundle)
     languages = [code for code in languages if (folder / f"en-{code}.tsv").is_file()]
-    for dim, precision in product(DIMENSIONS, PRECISIONS):
+    dims = [encoder.dim, *(dim for dim in DIMENSIONS if dim < encoder.dim)]
+    for dim, precision in product(dims, PRECISIONS):
         found = tatoeba(as_stored(encoder, precision, dim), folder, languages)
         dtype, width = stored_as(precision, dim)
         figures = {**found.mean, "vector_size": width * np.dtype(dtype).itemsize}

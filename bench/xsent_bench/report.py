@@ -17,7 +17,7 @@ from xsent.errors import DataError
 from xsent.evaluation.topics import ENGLISH
 from xsent.files.atomic import atomic_file
 from xsent_bench import OURS, plots
-from xsent_bench.plots import USUAL, Plot
+from xsent_bench.plots import TOKENS, USUAL, Plot
 from xsent_bench.results import (
     NONE,
     RESULTS,
@@ -43,7 +43,6 @@ SYSTEMS_TEXT = (
 )
 
 PLACE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
-TOKENS = 32  # of the sentences whose time is in the tables
 
 Measured = Sequence[Measurement]
 
@@ -224,6 +223,8 @@ def fill(text: str, results: Results, page: str) -> str:
     """The text of a page with its tables."""
 
     def table(place: re.Match[str]) -> str:
+        if "<!-- table " in place[0]:
+            raise DataError(f"{page}: the table {place[1]} has no <!-- end -->; add it after the table")
         if place[1] not in TABLES:
             raise DataError(f"{page}: no table {place[1]}; there are {', '.join(TABLES)}")
         try:

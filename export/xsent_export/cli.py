@@ -98,7 +98,7 @@ def run_export(
         precision="float32" if fp32 else "int4-table" if int4_table else "int8" if int8 else None,
         num_layers=layers,
         dim=dim,
-        languages=list(dict.fromkeys(split_names(languages))) if languages else None,
+        languages=None if languages is None else list(dict.fromkeys(split_names(languages))),
         sample=sample,
         gate_data=gate_data,
         tolerance=tolerance,

@@ -22,7 +22,6 @@ from xsent_export.openvino import write_openvino
 from xsent_export.options import BUNDLES, DEFAULTS, BundleSpec, ExportOptions, Format, pruned
 from xsent_export.parity import (
     ADVICE,
-    EXACT,
     Parity,
     calibration_texts,
     check_bundle,
@@ -45,7 +44,6 @@ WRITERS: Mapping[str, Callable[[Checkpoint, BundleSpec, Path], SupportsEncode | 
     "sentence-transformers": write_sentence_transformers,
     "web": write_web,
     "gguf": write_gguf,
-    "text": write_text,
 }
 
 
@@ -164,14 +162,19 @@ def _write_foreign(
     """Write a folder for another tool, and check it if there are pairs; `part` has the pieces that it keeps."""
     with atomic_folder(out.resolve()) as folder:
         parity = None
-        encoder = WRITERS[options.format](part, spec, folder)
+        has_pairs = options.gate_data or part.validation.is_file()
+        pairs = held_out_pairs(part, options.gate_data) if has_pairs else {}
+        encoder: SupportsEncode | None
+        if options.format == "text":
+            encoder = write_text(part, spec, folder, calibration_texts(pairs))
+        else:
+            encoder = WRITERS[options.format](part, spec, folder)
         if encoder is None:
             logger.warning("not measured; to measure the export, pip install llama-cpp-python")
-        elif options.gate_data or part.validation.is_file():
-            pairs = held_out_pairs(part, options.gate_data)
+        elif pairs:
             trained = CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
             parity = measure_parity(trained, encoder, pairs, spec.budget)
-            parity.check(f" for {options.format}", ADVICE.get(spec.precision, EXACT))
+            parity.check(f" for {options.format}", ADVICE[spec.precision])
         else:
             logger.warning("%s: not measured, because it has no held-out pairs; name some with --gate-data", part.path)
         card = render_foreign_card(part, spec, parity, encoder, options)

@@ -61,6 +61,8 @@ def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "Llama
         import gguf
     logging.getLogger("gguf").setLevel(logging.ERROR)
 
+    if "/" in checkpoint.name:
+        raise DataError(f"{checkpoint.name!r} is not a valid file name; give the model another one with --name")
     encoder = checkpoint.load_encoder(spec.num_layers)
     if reason := _unsupported(encoder, spec):
         raise DataError(f"{checkpoint.path}: {reason}; or use --format onnx")

@@ -69,9 +69,9 @@ class ExternalFile:
 
 
 class EncoderGraph:
-    """A graph for each depth of an encoder, and two files of weights. Raises ValueError if a weight is not finite.
+    """A graph for each depth of an encoder, and two files of weights. It has exactly the layers of `spec`.
 
-    The encoder has exactly the layers of `spec`.
+    Raises ValueError if a matrix that is rounded to 4 or 8 bits is not finite; the parity gate finds the others.
     """
 
     SENTENCES: int | str = "sentences"  # that it takes at once, a number or a name
@@ -280,9 +280,8 @@ class EncoderGraph:
         # A product with shares of 1 / T: ReduceMean takes five times as long, and sums in an order that depends on B.
         count = self._node("Cast", [self._length], "count", to=TensorProto.FLOAT)
         shape = self._node("Concat", [self._integers("one", [1]), self._length], "shares_shape", axis=0)
-        shares = self._node(
-            "Expand", [self._node("Reciprocal", [count], "share"), shape], "shares"
-        )  # [1, T], each 1 / T
+        share = self._node("Reciprocal", [count], "share")
+        shares = self._node("Expand", [share, shape], "shares")  # [1, T], each 1 / T
         mean = self._node("MatMul", [shares, x], f"{name}.row")  # [B, 1, D]
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
 

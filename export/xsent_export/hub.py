@@ -18,11 +18,11 @@ from torch import Tensor
 
 from xsent.backends.threads import available_cpus
 from xsent.bundle import TOKENIZER
-from xsent.clean import remove_format
 from xsent.errors import DataError
 from xsent.files.atomic import to_json
 from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
+from xsent.tokenizer import Tokenizer
 from xsent_export.batch_graph import BatchGraph
 from xsent_export.graph import INPUT, MASK, OUTPUT
 from xsent_export.options import BundleSpec
@@ -31,7 +31,7 @@ from xsent_export.tokenizer import TOKENIZER_CONFIG, write_tokenizer
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, save_tensors
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS, list_modules
-from xsent_train.tokens import FRAME, open_tokenizer
+from xsent_train.tokens import FRAME
 
 HUB_GRAPH = "onnx/model.onnx"
 LARGE_OUTPUT = 1e3  # ratio of a readout as a layer to the state that is added to it; fits in float16
@@ -177,12 +177,12 @@ class GraphEncoder:
         options.intra_op_num_threads = available_cpus()
         options.log_severity_level = 3  # errors only
         self._session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-        self._processor = open_tokenizer(tokenizer)
+        self._tokenizer = Tokenizer(tokenizer)
         self._config = config
 
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of sentences [n, D]."""
-        pieces = [ids[: self._config.max_length] for ids in self._processor.encode([*map(remove_format, sentences)])]
+        pieces = [self._tokenizer.encode(text)[: self._config.max_length] for text in sentences]
         if self._config.num_layers or self._config.depths:
             pieces = [[self._config.first, *ids, self._config.last] for ids in pieces]
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))  # for little padding; vectors do not change

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from xsent.bundle import Bundle
 from xsent.encoder import LongSentenceWarning, SentenceEncoder
 from xsent.evaluation.retrieval import read_test
 from xsent.open_model import SupportsEncode
@@ -31,7 +32,7 @@ def kept_by_depth(
     The encoder of the bundle is compared with the checkpoint's in float32; stored vectors with its float32 vectors.
     """
     languages = [code for code in languages if (folder / f"{code}.passages.tsv").is_file()]
-    for layers in reversed(SentenceEncoder(bundle).bundle.depths if languages else ()):
+    for layers in reversed(Bundle.open(bundle).depths if languages else ()):
         encoder = SentenceEncoder(bundle, layers=layers)
         trained = CheckpointEncoder(exact, depth=layers, dim=encoder.dim)
         shares = defaultdict[str, list[float]](list)

@@ -83,7 +83,7 @@ class ExportOptions:
     tests: Path | None = None  # --eval
 
     def __post_init__(self) -> None:
-        if bool(self.languages) != bool(self.sample):
+        if (self.languages is None) != (self.sample is None):
             raise DataError(
                 "--languages and --sample belong together, because pieces that do not occur in the sample are removed; "
                 "give both"

@@ -30,9 +30,11 @@ logger = logging.getLogger(__name__)
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
 
 MAX_PAIRS = 1000  # per language; one more wrong answer is then 0.05 points of P@1
-# What to do if an export loses too much.
-EXACT = "--fp32 keeps the trained weights"
-ADVICE = {"int4-table": "--int8 keeps 8 bits for the table"}  # by precision; EXACT for the others
+ADVICE = {  # what to do if an export loses too much, by its precision
+    "int4-table": "--int8 keeps 8 bits for the table",
+    "int8": "--fp32 keeps the trained weights",
+    "float32": "its weights are the trained ones, so export an earlier checkpoint",
+}
 # Golden sentences cover what can differ between machines: scripts, signs, case, bytes outside the vocabulary, length.
 GOLDEN = (
     "The cat sleeps.",
@@ -97,7 +99,7 @@ class Parity:
             f"{self.budget.p1_loss} that may be lost; name more pairs with --gate-data"
         )
 
-    def check(self, suffix: str = "", advice: str = EXACT) -> None:
+    def check(self, suffix: str = "", advice: str = ADVICE["int8"]) -> None:
         """Raise ParityError if a language lost more than the budget; `suffix` names the form of the encoder."""
         min_cosine = self.budget.cosine_mean
         max_loss = self.budget.p1_loss
@@ -169,7 +171,7 @@ def check_bundle(
     config = checkpoint.config
     is_part = pruned or (spec.num_layers, spec.dim) != (config.num_layers, config.dim)
     whole = CheckpointEncoder(checkpoint) if is_part else None
-    advice = "a larger --sample keeps more pieces" if pruned else ADVICE.get(spec.precision, EXACT)
+    advice = "a larger --sample keeps more pieces" if pruned else ADVICE[spec.precision]
     parity = measure_parity(trained[spec.num_layers], exported, pairs, spec.budget, whole)
     parity.check(advice=advice)
     shallower = {depth: SentenceEncoder(folder, layers=depth) for depth in depths[:-1]}
@@ -181,8 +183,9 @@ def check_bundle(
         others = {language: sides[::2] for language, sides in pairs.items()}
         openvino = SentenceEncoder(folder, backend="openvino")
         measured = measure_parity(trained[spec.num_layers], openvino, others, spec.budget)
-        measured.check(" in OpenVINO")
-        kind = "fp32" if spec.precision == "float32" else "int8"
+        exact = spec.precision == "float32"
+        measured.check(" in OpenVINO", ADVICE["float32" if exact else "int8"])
+        kind = "fp32" if exact else "int8"
         parity = replace(parity, openvino={"kind": kind, **measured.as_json()})
     return parity
 

@@ -21,7 +21,6 @@ from xsent.similarity import Floats
 from xsent_export.batch_graph import OneFileGraph
 from xsent_export.graph import INPUT, OUTPUT
 from xsent_export.options import BundleSpec
-from xsent_export.parity import calibration_texts, held_out_pairs
 from xsent_export.quantization import LayerStats, calibrate_checkpoint
 from xsent_train.checkpoint import Checkpoint
 from xsent_train.model import Encoder
@@ -31,15 +30,17 @@ TEXT, VECTOR = "text", "vector"
 EXTENSIONS = "ai.onnx.contrib"  # the domain of onnxruntime-extensions
 
 
-def write_text(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "TextEncoder":
-    """Write `text.onnx`, `text.ort` and `text.required_operators.config` into an empty folder."""
+def write_text(checkpoint: Checkpoint, spec: BundleSpec, folder: Path, sentences: Sequence[str]) -> "TextEncoder":
+    """Write `text.onnx`, `text.ort` and `text.required_operators.config` into an empty folder.
+
+    In 8 bits, the activations are calibrated on the sentences.
+    """
     with require_extra("phone"):
         from onnxruntime.tools.convert_onnx_models_to_ort import OptimizationStyle, convert_onnx_models_to_ort
         from onnxruntime_extensions import get_library_path
     logging.getLogger("ort_format_model.utils").setLevel(logging.WARNING)
     encoder = checkpoint.load_encoder(spec.num_layers)
-    pairs = held_out_pairs(checkpoint, None) if checkpoint.validation.is_file() else {}
-    stats = calibrate_checkpoint(checkpoint, encoder, spec, calibration_texts(pairs))
+    stats = calibrate_checkpoint(checkpoint, encoder, spec, sentences)
     graph = TextGraph(encoder, spec, checkpoint.tokenizer, stats)
     graph.write_file(folder / GRAPH)
     with contextlib.redirect_stdout(io.StringIO()):  # standard output is for results

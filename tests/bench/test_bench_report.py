@@ -161,6 +161,7 @@ def test_a_table_is_made_of_the_results(name: str) -> None:
 
 def test_a_page_without_tables_and_results_without_figures_are_one_line() -> None:
     for text, message in (
+        ("<!-- table kept -->\n" + PLACE.format("kept"), "page.md: the table kept has no <!-- end -->"),
         ("Text.", "page.md: no table; expected <!-- table NAME -->"),
         (PLACE.format("prices"), "page.md: no table prices; there are systems, "),
         (PLACE.format("languages"), "page.md: the results lack figures of the table languages; measure with --eval"),

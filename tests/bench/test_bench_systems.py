@@ -146,6 +146,8 @@ def test_the_command_prints_the_comparison(mini_bundle: Path, tmp_path: Path, mo
     assert result.exit_code == 0 and result.stdout.startswith("# "), result.output
     assert {"report.md", "results.json"} <= {path.name for path in tmp_path.iterdir()}
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in result.stdout.splitlines() if line[:1] == "|"]
+    again = CliRunner().invoke(app, ["peers", str(mini_bundle), *options])
+    assert again.exit_code == 1 and "a report already exists" in again.output
     head, _, ours = cells
     assert head[:2] == ["layers", "model"] and "32 words, ms" in head
     assert ours[:2] == ["2", "mini, int8"] and all(float(cell.replace(",", "")) > 0 for cell in ours[2:])

@@ -92,6 +92,8 @@ def test_a_training_in_a_child_fails_in_one_line(capsys: pytest.CaptureFixture[s
 
 def test_a_child_that_fails_says_why() -> None:
     program = "import sys; print('warning', file=sys.stderr); sys.exit('Error: no folder')"
+    killed = "import os, sys; print('step 40', file=sys.stderr, flush=True); os.kill(os.getpid(), 9)"
+    raises(DataError, "^killed by SIGKILL; its last message: step 40$", list, answers(["-c", killed]))
     raises(DataError, r"^no folder$", list, answers(["-c", program]))
     raises(DataError, r"^printed b'The Zen.*instead of its figures", list, answers(["-m", "this"]))
     assert peak_memory() > 0.9 * process_memory("VmRSS")

@@ -90,13 +90,17 @@ def test_another_kind_of_tokenizer_is_refused_with_the_number_of_strings(tmp_pat
     raises(DataError, r"other ids for \d,\d+ of \d,\d+ sample strings; use --format onnx", unigram_model, path)
 
 
-def test_what_llama_cpp_cannot_run_is_refused(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
+def test_what_llama_cpp_cannot_run_is_refused(
+    make_checkpoint: MakeCheckpoint, mini_checkpoint: Path, tmp_path: Path
+) -> None:
     for activation, layers, dim, reason in (
         ("silu", 2, DIM, "has GELU"),
         ("gelu", 0, DIM, "without layers"),
         ("gelu", 2, 8, "truncate the vectors"),
     ):
         raises(DataError, reason, write_gguf, make_checkpoint(activation), BundleSpec(layers, dim, "int8"), tmp_path)
+    options = ExportOptions("gguf", name="../evil")
+    raises(DataError, "'../evil' is not a valid file name", export, mini_checkpoint, tmp_path / "out", options)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -262,6 +262,11 @@ def test_described_labels_need_no_training_and_examples_refine_them(tmp_path: Pa
     wrong = np.eye(DIM)[[1, 2, 0]]  # descriptions that mislead, outweighed by thirty examples each
     head = LinearClassifier.from_descriptions(wrong, LABELS, fingerprint="abc", examples=vectors, example_labels=labels)
     assert head.score(vectors, labels) > 0.85 and head.examples == 90
+    empty = LinearClassifier.from_descriptions(
+        np.eye(DIM)[:3], LABELS, fingerprint="", examples=np.zeros((1, DIM)), example_labels=LABELS[:1]
+    )
+    plain = LinearClassifier.from_descriptions(np.eye(DIM)[:3], LABELS, fingerprint="")
+    assert empty.least == plain.least and np.array_equal(empty.predict_proba(texts), plain.predict_proba(texts))
     far = np.zeros((1, DIM))
     far[0, 5] = 1
     assert head.predict(far) == [None] and head.least > 0.3
@@ -277,6 +282,8 @@ def test_impossible_descriptions() -> None:
     ]:
         fit = LinearClassifier.from_descriptions
         raises(ValueError, message, fit, descriptions, [*labels], fingerprint="", example_labels=[*examples])
+    short = {"examples": np.ones((1, 3)), "example_labels": ["a"]}
+    raises(ValueError, "vectors of 3 and of 8 dimensions", fit, np.eye(8)[:2], ["a", "b"], fingerprint="", **short)
 
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]

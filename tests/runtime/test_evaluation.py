@@ -82,6 +82,7 @@ def test_xsim_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert list(xsim(Letters("en", "fr", "it"), tmp_path).scores) == ["fr"]
     assert list(xsim(Letters(), tmp_path, ["en", "fr"]).scores) == ["fr"]  # not compared with itself
     assert xsim(Letters(), tmp_path, ["de"], margin="absolute").rows()[0]["xx_en"] == 40
+    raises(TypeError, "got one str; put it in a list", xsim, Letters(), tmp_path, "fr")
 
 
 STS = 'A cat.,A dog: 80.,1.0\n"One, two.",Three: 10.,4.5\na,b: 30,3\n'
@@ -145,7 +146,7 @@ def test_an_encoder_among_the_vectors_of_another_by_hand(tmp_path: Path) -> None
     raises(DataError, "has nothing in de; available: fr", space, Angles(), angles, ["de"], english_by=Angles())
 
 
-PARALLEL = {"en.txt": "a\nb\n", "fr.txt": "a\n", "de.txt": ""}
+PARALLEL = {"en.txt": "a\nb\nc\nd\n", "fr.txt": "a\n", "de.txt": ""}
 CSV, SCORE = "en-test.csv", r"en-test.csv:\d+: expected sentence, sentence, score"
 
 
@@ -161,7 +162,8 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
         (xsim, {}, None, "has nothing to measure; expected files beside en"),
         (xsim, PARALLEL, "en", "has nothing in the requested languages; available: de, fr"),
         (xsim, {"fr.txt": "a\n"}, "fr", "no en.txt; expected one"),
-        (xsim, PARALLEL, "fr", r"fr\.txt: 1 lines, en\.txt 2; expected parallel"),
+        (xsim, PARALLEL, "fr", r"fr\.txt: 1 lines, en\.txt 4; expected parallel"),
+        (xsim, {"en.txt": "a\nb\n", "fr.txt": "a\nb\n"}, "fr", r"en\.txt: 2 lines; expected at least 4"),
         (xsim, PARALLEL, "de", r"de\.txt: empty"),
         (sts, {}, None, "has nothing to measure; expected an XX-test.csv"),
         *((sts, {CSV: STS + line}, "en", SCORE) for line in ("A,B\n", "A,B,much\n", "A,B,nan\n")),
@@ -178,6 +180,7 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
             None,
             "c.txt: has no 'other' words in en, fr; expected, separated by tabs: 'form' or ",
         ),
+        (words, {"": ["form\tfr\tchat\tit\tgatto"]}, "fr", "c.txt: has no partners in en, fr; choose the languages"),
         (words, {"": [*WORDS, "forms\tfr\ta\tfr\tb"]}, None, "c.txt:6: 'forms' and 4 more fields; expected, separated"),
         (words, {"": [*WORDS, "form\tfr\ta\tfr"]}, None, "c.txt:6: 'form' and 3 more fields; expected, separated"),
         (words, {"": ["other\tfr\t"]}, None, "c.txt:1: 'other' and 2 more fields; expected.* none empty: 'form' or "),

@@ -68,6 +68,13 @@ def test_pairs_score_as_in_the_whole_matrix(monkeypatch: pytest.MonkeyPatch, tmp
     assert one.score(np.array([0]), np.array([0])) == pytest.approx(0.6)
 
 
+def test_rounding_makes_no_cosine_larger_than_1() -> None:
+    rows = np.random.default_rng(0).normal(size=(200, 384)).astype(np.float32)
+    every = np.arange(200)
+    assert PairScorer(rows, rows, margin="absolute").score(every, every).max() <= 1
+    assert mine_bitext(rows, rows, margin="absolute").scores.max() <= 1
+
+
 def test_a_threshold_by_hand_and_wrong_pairs() -> None:
     scores = [0.25, 1.0, 0.5, 0.125]
     wrong = np.concatenate([np.full(9, 0.5), np.full(40, 0.2), np.zeros(50)])

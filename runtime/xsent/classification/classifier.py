@@ -35,7 +35,7 @@ from xsent.files.atomic import (
     to_json,
 )
 from xsent.fingerprint import same_space
-from xsent.similarity import unit_rows
+from xsent.similarity import check_same_dim, unit_rows
 from xsent.tasks import each_text, text_list
 from xsent.words import has_words
 
@@ -193,13 +193,15 @@ class LinearClassifier:
             raise ValueError(f"{len(given):,} labels for {len(seen):,} examples; expected one per example")
         limit, temperature = Limit.plain(unit_rows(sums), _LEAST), _TEMPERATURE
         if len(seen):
+            check_same_dim(seen.shape[-1], rows.shape[-1])
             own = np.array([names.index(label) for label in given])
             first, _ = distinct(seen, own)
             own, units = own[first], unit_rows(seen[first])
             np.add.at(sums, own, units)
             rows, cosines = held_out(units, own, sums)
-            limit = Limit.measured(unit_rows(sums), cosines, own[rows])
-            temperature = fit_temperature(cosines, own[rows], np.ones(len(rows)))
+            if len(rows):  # there are none if all examples are empty texts
+                limit = Limit.measured(unit_rows(sums), cosines, own[rows])
+                temperature = fit_temperature(cosines, own[rows], np.ones(len(rows)))
         centres = unit_rows(sums)
         return cls(
             fingerprint=fingerprint,

@@ -126,8 +126,7 @@ class DocumentEncoder:
             documents: Texts or lists of sentences, see `fit`. One without a sentence gets the zero vector.
             language: Code of their language.
             normalize_embeddings: Scale vectors to length 1; otherwise they are the sums of equation 3.
-            show_progress_bar: Report progress on standard error; None shows a bar only on a terminal, elsewhere a
-                line each minute.
+            show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
         """
         languages = self.space.languages
         if language not in languages:

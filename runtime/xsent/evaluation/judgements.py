@@ -93,6 +93,9 @@ def words(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | 
             others.setdefault(language, []).append(word)
         elif language in wanted and line[3] in {*wanted, "en"}:
             groups.setdefault((kind, language, line[3]), []).append(line)
+    if not groups:
+        chosen = ", ".join(sorted({*wanted, "en"}))
+        raise DataError(f"{file}: has no partners in {chosen}; choose the languages of the partners, too")
     if missing := sorted({code for _, _, code in groups} - set(others)):
         raise DataError(
             f"{file}: has no 'other' words in {', '.join(missing)}; expected, separated by tabs: {WORDS_LAYOUT}"

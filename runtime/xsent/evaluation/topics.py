@@ -7,7 +7,7 @@ files are not read. Shapes: S seeds, K labels.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -235,8 +235,9 @@ def _common_labels(train: Sets, test: Sets) -> tuple[str, ...]:
     """The labels, which every training set must share. Raises DataError if a set has another label."""
     first = next(iter(train.values()))
     labels = set(first.labels)
-    for other in chain(train.values(), test.values()):
-        strange = set(other.labels) ^ labels if other in train.values() else set(other.labels) - labels
+    checked = [(one, {*one.labels} ^ labels) for one in train.values()]
+    checked += [(one, {*one.labels} - labels) for one in test.values()]
+    for other, strange in checked:
         if strange:
             raise DataError(
                 f"{other.source}: label {min(strange)!r} is not in both this file and {first.source}; "

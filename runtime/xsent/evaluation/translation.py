@@ -17,6 +17,7 @@ from xsent.mining.margin import Margin
 from xsent.open_model import SupportsEncode
 from xsent.progress import Progress
 from xsent.similarity import NearestSearch, nearest, row_cosines
+from xsent.tasks import each_text
 
 DIRECTIONS = ("xx_en", "en_xx")
 COSINES = ("cosine_english", "cosine_across")
@@ -112,11 +113,13 @@ def xsim(
     The folder has one file of parallel lines per language, such as `en.txt` and `fr.txt`.
     """
     files = {file.stem: file for file in Path(folder).glob("*.txt")}
-    asked = None if languages is None else [code for code in languages if code != "en"]
+    asked = None if languages is None else [code for code in each_text(languages) if code != "en"]
     languages = choose_languages(encoder, files.keys() - {"en"}, asked, folder, "files beside en.txt, such as fr.txt")
     if "en" not in files:
         raise DataError(f"{folder}: no en.txt; expected one, with one sentence per line")
     english = TextSource(str(files["en"])).read()
+    if margin != "absolute" and len(english) < 4:
+        raise DataError(f"{files['en']}: {len(english)} lines; expected at least 4, the neighbours of a margin")
     vectors = encoder.encode(english)
 
     def measure(code: str) -> Figures:

@@ -213,12 +213,11 @@ def _chosen(texts: Iterable[str], vectors: ArrayLike, rows: Ints) -> list[str]:
     return [texts[row] for row in rows.tolist()]
 
 
-def _retrieve(
-    retrieval: Retrieval, score: _Score, forward: TopK, backward: TopK, rules: PairRules | None = None
-) -> Bitext:
+def _retrieve(retrieval: Retrieval, score: _Score, forward: TopK, backward: TopK, rules: PairRules | None) -> Bitext:
     """The pairs of one direction, or of both, that the rules allow."""
     if rules is None:
         return _directions(retrieval, score, forward, backward, rules)
+    # First, because it finds the rows that are left over, which `forbidden` then refuses.
     copies = _copies(score, forward, backward, rules)
     found = _directions(retrieval, score, forward, backward, rules)
     free = np.ones(len(found), np.bool_)

@@ -1,9 +1,8 @@
 """Times of day in words that count from the next hour: "Viertel vor acht", "ocho menos diez", "без четверти восемь"."""
 
 import re
-from collections.abc import Iterator
 
-from xsent.mining.number_words import HOURS, MINUTES, TABLES
+from xsent.mining.number_words import HOURS, MINUTES, TABLES, both_halves
 from xsent.numbers import LETTERS, Number
 
 _CLOCK = TABLES["clock"]
@@ -43,17 +42,10 @@ def clock_times(folded: str) -> tuple[str, list[Number]]:
             groups = found.groupdict()
             minute = groups.get("minute") or "0"
             minutes = 60 * _value(_HOURS, groups["hour"]) + offset + sign * _value(_MINUTES, minute)
-            times.append(Number("plain", *found.span(), (tuple(_forms(minutes)),)))
+            times.append(Number("plain", *found.span(), (both_halves(minutes),)))
             folded = folded[: found.start()] + "\0" * len(found[0]) + folded[found.end() :]
     return folded, times
 
 
 def _value(words: dict[str, int], written: str) -> int:
     return words[written] if written in words else int(written)
-
-
-def _forms(minutes: int) -> Iterator[str]:
-    """The normal forms of a time, in both halves of the day unless its hour says which."""
-    hour, minute = divmod(minutes, 60)
-    for half in (0, 12) if hour <= 12 else (0,):
-        yield f"t{(hour % 12 + half if hour <= 12 else hour):02}{minute:02}"

@@ -26,6 +26,7 @@ from xsent.similarity import (
     NormalizedBlocks,
     TopK,
     check_same_dim,
+    clipped,
     cosine_similarity,
 )
 
@@ -76,7 +77,7 @@ def apply_margin(
     Means below `least` count as that. A ratio is 0 if the mean is not above 0.
     """
     if margin == "absolute":
-        return cosines
+        return clipped(cosines)
     means: Floats = np.maximum((a_means + b_means) / np.float32(2), np.float32(least))
     if margin == "distance":
         return cosines - means
@@ -166,12 +167,9 @@ class PairScorer:
         left, right = NormalizedBlocks(self._src), NormalizedBlocks(self._trg)
         check_same_dim(left.dim, right.dim)
         k = check_neighbourhood(margin, k, len(left), len(right))
-        self._src_means = np.zeros(len(left), np.float32)
-        self._trg_means = np.zeros(len(right), np.float32)
+        self._src_means, self._trg_means = np.zeros(len(left), np.float32), np.zeros(len(right), np.float32)
         if margin != "absolute":
-            forward, backward = nearest_both_ways(left, right, k)
-            self._src_means = forward.means
-            self._trg_means = backward.means
+            self._src_means, self._trg_means = (side.means for side in nearest_both_ways(left, right, k))
 
     def score(self, src_rows: Ints, trg_rows: Ints) -> Floats:
         """Score of every pair of a source row and a target row [p]."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xsent.numbers import DECIMAL, HALVES, SCALES, Forms, Number, shifted, time_of_day
+from xsent.numbers import DECIMAL, HALVES, SCALES, Forms, Number, shifted
 
 HALF = f"0{DECIMAL}5"
 
@@ -147,7 +147,7 @@ def _longest(folded: str, parts: list[_Part], place: int) -> tuple[int, Forms]:
         before, count = word, at + 1 - place
     if count == 1 and _is_uncounted(folded, parts, place):
         return 1, ()
-    return max(count, 1), (str(total + current),) * bool(count)
+    return max(count, 1), (str(total + current),) if count else ()
 
 
 _NOT_ALONE = {100, *(10**exponent for exponent in SCALES.values())}
@@ -170,7 +170,7 @@ def _half(folded: str, parts: list[_Part], place: int, at: int, whole: int, coun
         scale = _scale(folded, parts, at)
         return scale[0] + 1 - place, (shifted(f"{whole}{DECIMAL}5", scale[1]),)
     if any(word not in _ONE and word not in _ARTICLES for word in words):
-        return max(count, 1), (str(whole),) * bool(count)
+        return max(count, 1), (str(whole),) if count else ()
     scale = _scale(folded, parts, at)
     if scale[1]:  # half a million
         return scale[0] + 1 - place, (shifted(HALF, scale[1]),)
@@ -180,11 +180,17 @@ def _half(folded: str, parts: list[_Part], place: int, at: int, whole: int, coun
     between = folded[half.end : parts[at + 1].start] if hour <= 12 else ""
     if between in (" ", " past ", "-past "):
         hour -= between == " " and later not in _SMALL[0].split()  # "half seven" is another hour in English
-        return at + 2 - place, (*time_of_day(str(hour), "30")[0], f"t{hour + 12}30")
+        return at + 2 - place, both_halves(60 * hour + 30)
     other = _NO_HALF_BEFORE.match(folded, half.end) or _NO_HALF_AFTER.search(
         folded[max(0, half.start - _BEFORE) : half.start]
     )
     return at + 1 - place, () if other else (HALF,)
+
+
+def both_halves(minutes: int) -> Forms:
+    """The normal forms of a time in minutes, in both halves of the day unless its hour says which."""
+    hour, minute = divmod(minutes, 60)
+    return tuple(f"t{one:02}{minute:02}" for one in ((hour,) if hour > 12 else (hour % 12, hour % 12 + 12)))
 
 
 def _scale(folded: str, parts: list[_Part], at: int) -> tuple[int, int]:

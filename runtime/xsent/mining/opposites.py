@@ -128,7 +128,7 @@ def poles_of(text: str) -> Poles:
             keys, count = _keys(words[place : place + _WORDS], table)
             taken = max(taken, count)
             for key in keys:
-                ahead = words[place][3] * key.endswith("+")
+                ahead = words[place][3] if key.endswith("+") else ""
                 found.strong.update((*pole, ahead) for pole in table.strong.get(key, ()))
                 found.weak.update((*pole, ahead) for pole in table.weak.get(key, ()))
         place += taken

@@ -113,8 +113,7 @@ def mine_paraphrases(
         vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors are skipped.
         threshold: Lowest score of a pair.
         rows: Numbers of the rows to select, ascending; None selects all.
-        show_progress_bar: Report progress on standard error; None shows a bar only on a terminal, elsewhere a
-                line each minute.
+        show_progress_bar: Show a bar on standard error; None shows it on a terminal, elsewhere a line a minute.
 
     Returns:
         The pairs, best first, each with its lower row first; rows refer to `vectors` as given.

@@ -4,12 +4,13 @@ import re
 import unicodedata
 from collections import defaultdict
 from decimal import Decimal
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
 from xsent.fractions import FRACTION, fraction_value
 from xsent.mining.clock_words import clock_times
-from xsent.mining.number_words import HALF, TABLES, number_words
+from xsent.mining.number_words import HALF, TABLES, both_halves, number_words
 from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, value
 
 _HALF_MORE = (
@@ -125,6 +126,7 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
     return False
 
 
+@lru_cache(1 << 12)  # of many duplicates, each is in many pairs
 def quantities(text: str) -> list[Quantity]:
     """All quantities of a text, in digits or in words."""
     plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", _SCIENTIFIC.sub(_written_out, text)))
@@ -178,8 +180,8 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if number.kind not in ("plain", "amount", "decimal", "article"):
         return [Quantity(frozenset(forms), _hours(forms, number.kind), "") for forms in number.words]
     (forms,) = number.words
-    if forms[0].isdigit() and _AND_HALF.match(folded, number.end):
-        forms = (f"{forms[0]}{DECIMAL}5",)
+    if (forms[0].isdigit() or forms[0][0] == "t") and _AND_HALF.match(folded, number.end):  # midi et demi
+        forms = (f"{forms[0]}{DECIMAL}5",) if forms[0].isdigit() else tuple(f"{form[:3]}30" for form in forms)
     before = folded[max(0, number.start - _BEFORE) : number.start]
     is_negative = _MINUS.search(before) or any(sign.match(folded, number.end) for sign in (_BEFORE_CHRIST, _BELOW_ZERO))
     if unit := _unit(folded, number, before):
@@ -225,6 +227,5 @@ def _hours(forms: tuple[str, ...], kind: str) -> frozenset[str]:
         return frozenset() if form.endswith("00") else frozenset({str(hour), str(hour % 12)})
     whole, _, fraction = form.partition(DECIMAL)
     if kind == "plain" and re.fullmatch("1?[0-9]|2[0-4]", whole) and fraction in ("", "5"):
-        minute = "30" if fraction else "00"
-        return frozenset({f"t{int(whole):02}{minute}", f"t{int(whole) + 12}{minute}"})
+        return frozenset(both_halves(60 * int(whole) + 30 * bool(fraction)))
     return frozenset()
