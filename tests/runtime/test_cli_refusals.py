@@ -37,6 +37,7 @@ REFUSED = {
         "a.txt -o v.f32 --precision int8": "v.f32: .f32 holds float32, not int8; use a name that ends in .npy",
         "a.txt --truncate-dim 33": "--truncate-dim 33 must be between 1 and 32",
         "a.txt -o nowhere/v.npy": "nowhere/v.npy: No such file or directory",
+        "id=5/x.jsonl --column text --id id": "id=5/x.jsonl: cannot be read",
         "a.txt --resume": "--resume needs --output",
         "a.txt -o v.npy --resume --force": "use either --resume or --force",
         "empty -o v.npy": "empty: empty; expected one text per line",
@@ -58,6 +59,8 @@ REFUSED = {
         "empty": "empty: empty; expected one pair per line",
         "broken.tsv": "broken.tsv:2: 1 fields, expected 2 separated by tabs: source, target",
         "pairs.tsv": "-k 4 neighbours, but one side has only 2",
+        "empty -k 1": "empty: empty; expected one pair per line",
+        "pairs.tsv --id n": "--id n names a column of a table; name those of the texts too: --column NAME,NAME",
         "pairs.csv": "name the column: --column NAME,NAME (columns: n, en, fr)",
         "pairs.csv --column en": "--column en: expected two comma-separated columns: source, target",
         "none -o taken.tsv": "taken.tsv: exists",
@@ -132,6 +135,22 @@ def test_it_is_refused_and_nothing_is_written(
         code, out, err = run(*shlex.split(command), "--model", mini_bundle)
     assert_refused((code, out, err), message)
     assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
+
+
+def test_a_missing_folder_of_the_output_is_said_before_the_work(
+    run: Runner, here: Path, mini_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SentenceEncoder, "encode", None)
+    monkeypatch.setattr(SentenceEncoder, "encode_items", None)
+    for command in (
+        "mine a.txt b.txt -o no/x.tsv",
+        "cluster a.txt -o no/x.tsv",
+        "classify fit folder/en.test no/h.npz",
+        "classify zero-shot a.txt --labels a --labels b --head no/h.npz",
+        "documents fit en=a.txt fr=b.txt -o no/space",
+    ):
+        with chdir(here):
+            assert_refused(run(*command.split(), "--model", mini_bundle), "no: no such folder; create it first")
 
 
 EARLY = {

@@ -52,7 +52,7 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
     for arguments in (["-"], ["--queries", "-"]):
         out = run(*search, *arguments, *one, stdin=many)[1]
         assert out.splitlines()[-1] == "300\t1.5000\t1\tAnna sees Boris."
-    assert_refused(run(*search, "-"), "-: empty; expected one query per line")
+    assert_refused(run(*search, "-"), "standard input: empty; expected one query per line")
     for wrong in ([], ["Anna", "--queries", "-"], ["Anna", "-n", 0]):
         assert run(*search, *wrong)[0] == 2
 

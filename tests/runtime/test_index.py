@@ -353,6 +353,12 @@ def test_empty_lines_block_nothing_and_a_resume_may_start(path: Path, encoder: S
     raises(Stop, "^$", extend_index, path, until([""] * 50, 40), encoder)
     raises(DataError, "none of 40 lines has text", extend_index, path, [""] * 40, encoder, resume=True)
     assert contents(path) == before
+    empty_end = [*LINES[:40], *[""] * 4]  # its last block has no text
+    build_index(path, empty_end, encoder, force=True)
+    raises(DataError, "none of 9 lines has text", extend_index, path, [""] * 9, encoder)
+    with pytest.warns(UserWarning, match="already complete"):
+        build_index(path, empty_end, encoder, resume=True)
+    raises(ValueError, "line 2: a lone surrogate", build_index, path, ["ok", "\ud83d"], encoder, force=True)
 
 
 def test_adding_gives_what_indexing_at_once_gives_and_keeps_sources(made: Path, encoder: SentenceEncoder) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from xsent.cli.rows import Columns, row_output
+from xsent.files.row_writers import JsonLinesWriter
 from xsent.files.tables import read_rows
 
 COLUMNS = {"id": str, "score": float, "line": int, "text": str}
@@ -49,6 +50,16 @@ def test_a_table_for_people_and_tsv_for_pipes() -> None:
     assert printed(Terminal(), [], COLUMNS) == printed(io.StringIO(), [], COLUMNS) == ""
     lines = printed(Terminal(), [[number] for number in range(250)], {"n": int}).splitlines()
     assert [line.strip() for line in lines] == ["n", *map(str, range(250))]  # one heading, however many rows
+
+
+def test_what_ends_a_line_for_some_program_ends_no_row() -> None:
+    ends = "a\rb\u2028c\x0bd\x85e"
+    assert printed(io.StringIO(), [[ends]], {"text": str}).splitlines() == ["a b c d e"]
+    assert len(printed(io.StringIO(), [[ends]], {"text": str}, as_json=True).splitlines()) == 1
+    file = io.BytesIO()
+    JsonLinesWriter(file, "float32", 2).write(ends, np.ones(2, np.float32))
+    (line,) = file.getvalue().decode().splitlines()
+    assert json.loads(line)["sentence"] == ends
 
 
 def test_json_lines_for_programs_keep_what_was_given() -> None:

@@ -16,6 +16,13 @@ from commands import Runner, raises, write_lines
 from xsent.errors import DataError
 from xsent.files.tables import Text, TextSource, column_names, read_pairs, read_rows
 
+
+def test_half_a_character_is_named_with_its_row(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "a.jsonl", ['{"id": 1, "text": "x\\ud83d"}'])
+    for columns in (["text"], ["id", "text"]):
+        raises(DataError, r"a\.jsonl:1: 'text' has a lone surrogate", list, read_rows(str(file), columns))
+
+
 ROWS = [["7", 'She said "no", twice.'], ["8", "Two\nlines; and a tab\t."], ["9", ""], ["10", "Ende, gut"]]
 
 

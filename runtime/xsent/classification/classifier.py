@@ -28,6 +28,7 @@ from xsent.errors import DataError, FingerprintError, real_number
 from xsent.files.atomic import (
     as_data_error,
     atomic_file,
+    check_output,
     file_exists_error,
     load_arrays,
     read_json,
@@ -347,8 +348,7 @@ def check_head_files(path: str | Path, *, force: bool) -> tuple[Path, Path]:
     if beside.exists() and not file.exists() and not _is_note(beside):
         raise file_exists_error(beside, f"exists, but is not part of a head; name the head otherwise than {file.name}")
     for taken in (file, beside):
-        if taken.exists() and not force:
-            raise file_exists_error(taken)
+        check_output(taken, force=force)
     return file, beside
 
 

@@ -33,8 +33,6 @@ PROCESSORS = {
     "arm64": "ARM without 8-bit dot products, as in a Raspberry Pi 3, 4 or Zero 2: int8 saves memory more than time",
 }
 
-UPGRADE = "pip install -U onnxruntime"
-
 NEEDED_MIB = 150  # twice the memory of a process that encodes
 PATIENCE = 600  # seconds for a backend; an emulated CPU is slow
 _SECONDS = 0.5  # time to measure a backend for
@@ -89,7 +87,7 @@ def examine_threads(root: Path = Path("/")) -> Finding:
     usable = available_cpus(root)
     all_cpus = os.cpu_count() or 1
     kept = " (an affinity or a container's quota keeps the others)" if usable < all_cpus else ""
-    return Finding("threads", "good", f"{usable} of {all_cpus} CPUs may be used{kept}; threads= changes the default")
+    return Finding("threads", "good", f"{usable} of {all_cpus} CPUs may be used{kept}; --threads changes the default")
 
 
 def examine_memory(meminfo: Path) -> Finding:
@@ -106,7 +104,8 @@ def examine_memory(meminfo: Path) -> Finding:
 def examine_onnxruntime() -> Finding:
     """The version of onnxruntime, without importing it."""
     if default_backend() != "onnx":
-        text = f"not installed: numpy encodes instead, about five times slower; {UPGRADE}, where there is a wheel"
+        slower = "numpy encodes instead, about five times slower"
+        text = f"not installed: {slower}; pip install -U onnxruntime, where there is a wheel"
         return Finding("onnxruntime", "warning", text)
     try:
         return Finding("onnxruntime", "good", version("onnxruntime"))

@@ -12,7 +12,7 @@ from xsent.cli.program import App
 from xsent.cli.rows import row_output
 from xsent.cli.terminal import counted, print_result
 from xsent.errors import DataError, find_extra
-from xsent.files.atomic import file_exists_error
+from xsent.files.atomic import check_output, file_exists_error
 
 if TYPE_CHECKING:
     from xsent.documents.encoder import DocumentEncoder
@@ -52,8 +52,9 @@ def fit(
     as_json: options.JsonOption = False,
 ) -> None:
     """Fit the language subspaces and sentence weights that embed needs; print what was found."""
-    if output.exists():  # before the work
+    if output.exists():
         raise file_exists_error(output, "exists; choose another name or remove it")
+    check_output(output)
     corpora = {}
     for language, equals, source in (text.partition("=") for text in sources):
         if not (language and equals and source) or language in corpora:
@@ -96,8 +97,7 @@ def embed(
     from xsent.files.vectors import VectorMeta, vector_file
 
     check_format(output.name, "float32")
-    if output.exists() and not force:
-        raise file_exists_error(output)
+    check_output(output, force=force)
     corpus = _read_corpus(source)
     encoder = DocumentEncoder.load(fitted, SentenceEncoder(model, layers=layers, threads=threads))
     note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
@@ -169,7 +169,7 @@ def _fitted_encoder(
 
 def _read_corpus(source: str) -> Corpus:
     """Documents of a folder by the names of the files, or of a file by their numbers from 1."""
-    from xsent.files.text import read_lines
+    from xsent.files.text import read_lines, source_name
 
     find_extra("documents", "sentencex")
     folder = Path(source)
@@ -178,5 +178,6 @@ def _read_corpus(source: str) -> Corpus:
     else:
         corpus = {str(number): document for number, document in enumerate(read_lines(source), 1)}
     if not corpus:
-        raise DataError(f"{source}: no documents; expected {_LAYOUT[0].lower()}{_LAYOUT[1:-1]}")
+        expected = "a file with one document per line, or a folder with one .txt file per document"
+        raise DataError(f"{source_name(source)}: no documents; expected {expected}")
     return corpus

@@ -48,7 +48,7 @@ def encode(
     An empty text becomes the zero vector. Ids are kept in .jsonl and .parquet files.
     """
     from xsent.encoder import SentenceEncoder
-    from xsent.files.row_writers import check_format
+    from xsent.files.row_writers import TABLES, check_format
     from xsent.files.tables import TextSource
 
     if resume and output is None:
@@ -57,6 +57,8 @@ def encode(
         raise ValueError("use either --resume or --force")
     if output is not None:
         check_format(output.name, precision)
+        if id and output.suffix not in TABLES:
+            raise ValueError(f"{output}: holds only vectors, no --id {id}; use a name that ends in .jsonl or .parquet")
     source = TextSource(file, column, id)
     settings: dict[str, Any] = {
         "truncate_dim": truncate_dim,
@@ -83,9 +85,6 @@ def _encode_rows(
     from xsent.files.vectors import VectorMeta, VectorOutput, is_complete, vector_file
     from xsent.progress import Progress, known_total
 
-    id = source.id
-    if id and output is not None and output.suffix in (".npy", ".f32"):
-        raise ValueError(f"{output}: holds only vectors, no --id {id}; use a name that ends in .jsonl or .parquet")
     dim = settings["truncate_dim"] or encoder.dim_of(settings["space"])
     fingerprint = encoder.fingerprint_of(settings["space"])
     note = VectorMeta(fingerprint, dim, settings["precision"], normalized=True)
@@ -94,7 +93,7 @@ def _encode_rows(
         return
     state = file_state(source.path)
     job = {"on_long": settings["on_long"], "bytes of input": state and state[0], "clean": encoder.clean}
-    job |= {"column": source.column, "id": id}
+    job |= {"column": source.column, "id": source.id}
     opened: AbstractContextManager[VectorOutput | JsonLinesWriter] = (
         nullcontext(JsonLinesWriter(sys.stdout.buffer, note.precision, dim))
         if output is None

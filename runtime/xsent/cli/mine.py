@@ -15,6 +15,7 @@ from xsent.cli.rows import asks_json, row_output
 from xsent.cli.terminal import counted, format_table
 from xsent.errors import DataError, find_extra
 from xsent.files.tables import TextSource, place_of, read_pairs
+from xsent.files.text import source_name
 from xsent.progress import Progress
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def score(
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     given = list(read_pairs(pairs, column, id, "source, target"))
     if not given:
-        raise DataError(f"{pairs}: empty; expected one pair per line")
+        raise DataError(f"{source_name(pairs)}: empty; expected one pair per line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     left, right = vectors_of((src_texts, trg_texts), (None, None), model, layers, threads)
     scorer = PairScorer(left, right, margin=margin, k=k)

@@ -8,8 +8,9 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from xsent.cli.terminal import align_cells, counted, plain, to_json_line
-from xsent.files.atomic import atomic_file, file_exists_error
+from xsent.cli.terminal import align_cells, counted, plain
+from xsent.files.atomic import atomic_file, check_output
+from xsent.files.json_lines import to_json_line
 
 WriteRow = Callable[[Sequence[object]], None]
 Columns = Mapping[str, type]  # names, and types of the values: str, int or float; a value may also be None
@@ -17,7 +18,8 @@ Columns = Mapping[str, type]  # names, and types of the values: str, int or floa
 _ENDINGS = (".tsv", ".jsonl")
 _SCREEN = 100  # rows aligned at once in a table, so that memory does not grow
 _WIDEST = 40  # characters that a column of texts is padded to in a table
-_BREAKS = re.compile(r"\s*\n\s*|[\t\x85]")  # \x85 ends a line, too
+# What ends a line for some program, with the white space around it; only a run's first place is tried, for linear time.
+_BREAKS = re.compile(r"(?<!\s)\s*[\n\r]\s*|[\t\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def asks_json(path: Path | None, as_json: bool) -> bool:
@@ -43,6 +45,7 @@ def row_output(
     Raises:
         ValueError: The file cannot have this name.
         FileExistsError: The file exists, and `force` is not given.
+        FileNotFoundError: Its folder is missing.
     """
     as_json = asks_json(path, as_json)
     if path is None:
@@ -52,8 +55,7 @@ def row_output(
         raise ValueError(f"{path}: expected a name that ends in {' or '.join(_ENDINGS)}; {advice}")
     if as_json and path.suffix != ".jsonl":
         raise ValueError(f"{path}: --json writes JSON Lines; use a name that ends in .jsonl")
-    if path.exists() and not force:
-        raise file_exists_error(path)
+    check_output(path, force=force)
     return _written_rows(path, columns, as_json)
 
 

@@ -96,6 +96,7 @@ def search(
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
     from xsent.files.tables import TextSource
+    from xsent.files.text import source_name
     from xsent.search.index import SearchIndex, no_match_message
 
     if (query is None) == (queries is None):
@@ -122,7 +123,7 @@ def search(
                 place = [hit.line, hit.id or None, hit.text, hit.close] if as_json else [hit.id or hit.line, hit.text]
                 write([*([name] if source else []), hit.score, *place])
         if not name:
-            raise DataError(f"{source}: empty; expected one query per line")
+            raise DataError(f"{source_name(source or '')}: empty; expected one query per line")
         if not (source or hits):
             reason = "it has no lines" if least is None else f"no line has a score of {least} or more; lower --least"
             raise DataError(f"{index}: {reason}")

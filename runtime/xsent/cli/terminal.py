@@ -5,7 +5,6 @@ import prints one line, too.
 """
 
 import io
-import json
 import os
 import sys
 import warnings
@@ -14,14 +13,12 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from xsent.errors import XsentError
+from xsent.files.json_lines import to_json_line
 
 FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 
 _LONG = 1000  # characters shown of the beginning of a long error, and of its end
-
-# Ends of lines for some programs, and control characters of terminals.
-_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
 def main(module: str = "xsent.cli.main") -> None:
@@ -119,11 +116,6 @@ def print_report(
 def print_json(content: object) -> None:
     """Print a line of JSON."""
     sys.stdout.write(f"{to_json_line(content)}\n")
-
-
-def to_json_line(content: object) -> str:
-    """JSON on one line, without its end; what others take for the end of a line is escaped."""
-    return json.dumps(content, ensure_ascii=False).translate(_ESCAPED)
 
 
 def format_facts(facts: Mapping[str, object]) -> str:

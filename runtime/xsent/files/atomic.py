@@ -89,6 +89,14 @@ def file_exists_error(path: Path, advice: str = "exists; --force replaces it") -
     return FileExistsError(errno.EEXIST, advice, str(path))
 
 
+def check_output(path: Path, *, force: bool = False) -> None:
+    """Before long work, raise the error that its output would: the folder is missing, or the file exists already."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(path.parent))
+    if path.exists() and not force:
+        raise file_exists_error(path)
+
+
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
     """Read a JSON object. Raises DataError, with the remedy, if the file is missing or damaged."""
     with as_data_error(path, remedy):

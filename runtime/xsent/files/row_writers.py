@@ -1,11 +1,11 @@
 """The formats of files of vectors, written one row at a time."""
 
-import json
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
+from xsent.files.json_lines import to_json_line
 from xsent.files.tables import Text, import_pyarrow
 from xsent.precision import Vectors, stored_as
 
@@ -58,8 +58,8 @@ class JsonLinesWriter(RowWriter):
     def write(self, sentence: str, vector: Vectors) -> None:
         """Append an object; nine digits restore a float32 exactly."""
         numbers = ("%.9g," * len(vector) % tuple(vector.tolist()))[:-1]  # a third faster than one number at a time
-        text = json.dumps(sentence, ensure_ascii=False)
-        name = f'"id": {json.dumps(sentence.id, ensure_ascii=False)}, ' if isinstance(sentence, Text) else ""
+        text = to_json_line(sentence)
+        name = f'"id": {to_json_line(sentence.id)}, ' if isinstance(sentence, Text) else ""
         self._file.write(f'{{{name}"sentence": {text}, "vector": [{numbers}]}}\n'.encode())
 
 

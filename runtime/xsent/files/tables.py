@@ -84,7 +84,7 @@ class TextSource:
 
     def read(self) -> list[str]:
         """All texts. Raises DataError if there are none."""
-        if not (texts := [*iter(self)]):
+        if not (texts := [*iter(self)]):  # [*self] would count them first, which reads the file twice
             raise self.empty()
         return texts
 
@@ -101,6 +101,8 @@ def read_pairs(source: str, columns: str | None, id: str | None, layout: str) ->
     """
     if columns is None:
         refuse_table(source, "--column NAME,NAME", tabs=True)
+        if id is not None:
+            raise ValueError(f"--id {id} names a column of a table; name those of the texts too: --column NAME,NAME")
         yield from read_fields(source, 2, layout)
         return
     names = columns.split(",")
@@ -286,7 +288,13 @@ def _field(where: str, column: str, value: object) -> str:
     if isinstance(value, list | dict | bytes):
         kind = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "binary"
         raise DataError(f"{where}: {column!r} is {kind}, expected text; name another column")
-    return "" if value is None or value != value else str(value)
+    text = "" if value is None or value != value else str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # JSON can escape half of a character
+        half = error.object[error.start]
+        raise DataError(f"{where}: {column!r} has a lone surrogate ({half!r}), which is not valid text") from error
+    return text
 
 
 def _is_parquet(source: str | Path) -> bool:

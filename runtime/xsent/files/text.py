@@ -91,10 +91,11 @@ def _up_to(size: int, lines: Iterable[bytes]) -> Iterator[bytes]:
 
 def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[str]]:
     """Read tab-separated lines of `count` fields, see `read_lines`; `layout` names the fields in messages."""
+    name = source_name(source)
     for number, line in enumerate(read_lines(source), 1):
         fields = line.split("\t")
         if len(fields) != count:
-            raise DataError(f"{source}:{number}: {len(fields)} fields, expected {count} separated by tabs: {layout}")
+            raise DataError(f"{name}:{number}: {len(fields)} fields, expected {count} separated by tabs: {layout}")
         yield fields
 
 

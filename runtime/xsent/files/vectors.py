@@ -202,9 +202,10 @@ def vector_file(
     output: VectorOutput | None = None
 
     def kept() -> str:
+        if not (journal.exists() and journal.stat().st_size):
+            return ""
         rows = f"{output.kept:,}" if output else "earlier"
-        note = f"{path}: {rows} lines are encoded and kept; continue with --resume."
-        return note if journal.exists() and journal.stat().st_size else ""
+        return f"{path}: {rows} lines are encoded and kept; continue with --resume."
 
     nothing = "No line is kept yet; run the same command again."
     with explain_write_errors(path, kept, nothing=nothing), only_writer(journal, os.O_RDWR | os.O_CREAT):

@@ -194,9 +194,13 @@ def _blocks(texts: Iterable[str], source: str, start: int) -> Iterator[_Lines]:
     for number, text in enumerate(texts, start + 1):
         if not isinstance(text, str):
             raise TypeError(f"line {number}: {not_text(text)}")
+        try:
+            digest.add(text)
+        except UnicodeEncodeError as error:
+            half = error.object[error.start]
+            raise ValueError(f"line {number}: a lone surrogate ({half!r}), which is not valid text") from error
         lines.append((number, text))
         length += len(text)
-        digest.add(text)
         if len(lines) == _BLOCK_LINES or length > _BLOCK_TEXT:
             yield _Lines(str(lines[0][0]), digest.hex, lines, source)
             lines, length, digest = [], 0, LineDigest()
@@ -211,8 +215,9 @@ def _blocks_of_addition(writer: IndexWriter) -> list[StoredDocument]:
 
 def _discard_addition(writer: IndexWriter) -> None:
     """Remove the blocks of an incomplete addition."""
-    state, firsts = writer.state, [block.first for block in _blocks_of_addition(writer)]
-    writer.cut(replace(state, rows=min([state.rows, *firsts]), lines=state.start))
+    state, blocks = writer.state, _blocks_of_addition(writer)
+    first = min([state.rows, *(block.first for block in blocks)])
+    writer.cut(replace(state, rows=first, lines=state.start), [block.name for block in blocks])
 
 
 def _interruption_message(state: IndexState) -> str:

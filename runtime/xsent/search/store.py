@@ -300,12 +300,12 @@ class IndexDatabase:
                 self._write_words(_ADD_WORDS, state, first)
             self._write_state(state)
 
-    def cut(self, state: IndexState) -> None:
-        """Write a state with fewer rows, and remove the other rows with their documents."""
+    def cut(self, state: IndexState, documents: Iterable[str]) -> None:
+        """Write a state with fewer rows, and remove the other rows and these documents, whose rows they are."""
         with self._explain_errors(), self._connection as connection:
             self._write_words(_DROP_WORDS, state, state.rows)
             connection.execute("DELETE FROM passages WHERE row >= ?", (state.rows,))
-            connection.execute("DELETE FROM documents WHERE first >= ?", (state.rows,))
+            connection.executemany("DELETE FROM documents WHERE name = ?", [(name,) for name in documents])
             connection.execute("DELETE FROM removed WHERE first >= ?", (state.rows,))
             self._write_state(state)
 

@@ -25,7 +25,7 @@ _PART = re.compile(rf"\S.{{0,{_LONGEST - 1}}}(?=\s|$)|\S.{{0,{_LONGEST - 1}}}", 
 
 def windows_of(text: str, encoder: "SentenceEncoder") -> list[str]:
     """The texts of the windows of a line: only the line itself, unless it is too long to be encoded at once."""
-    if not isinstance(text, str) or len(text) <= encoder.max_length:
+    if len(text) <= encoder.max_length:
         return [text]
     with suppress(ValueError):  # the encoder names the line
         if encoder.count_tokens(text) > encoder.max_length:

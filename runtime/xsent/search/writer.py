@@ -64,7 +64,7 @@ class IndexWriter:
             self._begin(state or self.database.state())
             for document in self.database.documents():
                 if document.passages and not document.stamp:  # a job was interrupted here; the document comes again
-                    self.cut(replace(self.state, rows=document.first))
+                    self.cut(replace(self.state, rows=document.first), [document.name])
             self.close = opened.pop_all().close  #: close its files
 
     @property
@@ -105,9 +105,9 @@ class IndexWriter:
         self.database.save(state, self.state.rows, self._passages, documents=documents, remove=remove)
         self._begin(state)
 
-    def cut(self, state: IndexState) -> None:
-        """Go back to a state with fewer rows."""
-        self.database.cut(state)
+    def cut(self, state: IndexState, documents: Iterable[str]) -> None:
+        """Go back to a state with fewer rows, before these documents."""
+        self.database.cut(state, documents)
         self._begin(state)
 
     def _begin(self, state: IndexState) -> None:
