@@ -1,18 +1,23 @@
 """Memory of a training on a CPU."""
 
+import logging
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from toy import write_toy_recipe
+
+from xsent_train import devices
 
 # The first product of each shape is compiled, forward and backward. If all are kept, 300 shapes take 300 MiB.
 SHAPES = """
 import sys
 import torch
 from pathlib import Path
+from types import SimpleNamespace
 from trainings import train
 from xsent.cpu import process_memory
 train(Path(sys.argv[1]), Path(sys.argv[2]))
@@ -51,3 +56,11 @@ print(process_memory("VmRSS") - before)
 def test_large_tensors_between_others_are_given_back() -> None:
     left = subprocess.run([sys.executable, "-c", GAPS], capture_output=True, text=True, check=True).stdout
     assert float(left) < 20  # of 200 MiB
+
+
+def test_only_one_rank_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    logger = logging.getLogger("xsent_train")
+    monkeypatch.setattr(logger, "level", logger.level)  # which is restored
+    monkeypatch.setattr(devices, "Fabric", lambda **_: SimpleNamespace(launch=lambda: None, is_global_zero=False))
+    devices.launch(1)
+    assert not logging.getLogger("xsent_train.trainer").isEnabledFor(logging.WARNING)

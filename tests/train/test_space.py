@@ -120,6 +120,8 @@ def test_what_does_not_fit_is_one_line(arguments: tuple[object, ...], added: Pat
     for name, array in wrong.items():
         np.save(tmp_path / f"{name}.npy", array)
     np.save(tmp_path / "few.npy", rows[:20])
+    np.savez(tmp_path / "archive.npz", rows=rows)
+    blank = write_lines(tmp_path / "blank.txt", [" "] * 20)
     few = write_lines(tmp_path / "few.txt", TEXTS[:20])
     for given, name, message in [
         ((bundle, texts, tmp_path / "short.npy"), SPACE, "short.npy: 599 vectors for the 600 lines"),
@@ -129,6 +131,8 @@ def test_what_does_not_fit_is_one_line(arguments: tuple[object, ...], added: Pat
         ((bundle, texts, tmp_path / "nan.npy"), SPACE, "nan.npy: has vectors that are zero or not finite"),
         ((bundle, texts, tmp_path / "none.npy"), SPACE, "none.npy: missing"),
         ((bundle, few, tmp_path / "few.npy"), SPACE, "few.txt: 20 different texts, expected at least 500"),
+        ((bundle, texts, tmp_path / "archive.npz"), SPACE, "archive.npz: an archive of arrays; expected"),
+        ((bundle, blank, tmp_path / "few.npy"), SPACE, "blank.txt: 0 different texts, expected at least 500"),
         ((bundle, texts, vectors), "v1.5", "--name: 'v1.5' is not a valid name"),
         ((added, texts, vectors), SPACE, f"already maps into the space {SPACE}"),
     ]:

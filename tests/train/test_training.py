@@ -108,6 +108,12 @@ def test_what_a_stage_takes_of_the_one_before(trained: Path, caplog: pytest.LogC
     raises(DataError, r"has 1 layers; keep_layers names 1, counted from 0", keep_layers, start, [1])
 
 
+def test_kept_layers_have_no_readouts_of_others(deep_checkpoint: Path) -> None:
+    upper = keep_layers(load_checkpoint(deep_checkpoint), [1])
+    assert (upper.config.num_layers, upper.config.depths) == (1, ())
+    assert upper.load_encoder()
+
+
 def test_the_mean_of_checkpoints_by_hand(trained: Path) -> None:
     table, deep = load_checkpoint(trained.parent / "table-0000150"), load_checkpoint(trained)
     ones, fives, mean = (torch.full((2, 2), number) for number in (1.0, 5.0, 2.0))

@@ -15,10 +15,10 @@ from trainings import assert_same_weights, command, export_command
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import DataError
 from xsent_train.comparison import Comparison
-from xsent_train.data.corpus import PAIRS, PASSAGES, SCORED, SENTENCES, recognise_text
+from xsent_train.data.corpus import PAIRS, PASSAGES, SCORED, SENTENCES, Corpus, recognise_text
 from xsent_train.derive import checkpoint_from_bundle, model_path
 from xsent_train.stage_loop import Validation
-from xsent_train.tune import tune
+from xsent_train.tune import _tests, tune
 
 KNOWN = ["en", "fr", "de"]
 LAYER, UPPER, TABLE = "encoder.layers.0.qkv.weight", "encoder.layers.1.qkv.weight", "encoder.table.weight"
@@ -80,6 +80,34 @@ def test_general_text_is_mixed_in_and_measured(mini_bundle: Path, pairs: Path, t
     assert code == 0, said
     assert {tuple(line.split()[:2]) for line in out.splitlines()[1:]} >= {("own", "de"), ("kept", "de"), ("kept", "fr")}
     assert f"next: xsent-export {tmp_path / 'run'} MY-BUNDLE" in said
+
+
+def test_a_sentence_without_translation_is_not_measured_and_one_of_the_kept_text_is_left_out(
+    mini_bundle: Path, pairs: Path, tmp_path: Path
+) -> None:
+    mixed, run = tmp_path / "mixed.tsv", tmp_path / "run"
+    plain = [f"own\tde\tSatz {number} geht gut.\n" for number in range(200)]
+    mixed.write_text(german(tmp_path / "german.tsv").read_text() + "".join(plain))
+    keep = tmp_path / "keep.tsv"
+    keep.write_text(pairs.read_text() + "".join(plain))
+    tune(mini_bundle, mixed, run, keep=keep, lines_seen=48, threads=1)
+    kept = [line.split("\t") for line in (run / "own" / "text.tsv").read_text().splitlines()]
+    assert all(map(all, kept))
+    validation = run / "validation.tsv"
+    alone = [pair for pair in Corpus([validation]) if pair.english == pair.translation]
+    assert alone
+    measured = {
+        text for test in _tests(checkpoint_from_bundle(mini_bundle), validation, PAIRS, run) for text in test.first
+    }
+    assert measured and not measured & {pair.english for pair in alone}
+
+
+def test_one_group_for_all_lines_is_named(mini_bundle: Path, tmp_path: Path) -> None:
+    path = tmp_path / "text.tsv"
+    path.write_text("".join(f"own\tone\tquestion\tde\tFrage {n}?\tDie Antwort {n}.\n" for n in range(200)))
+    raises(
+        DataError, "text.tsv: too few different values of group", tune, mini_bundle, path, tmp_path / "run", threads=1
+    )
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")

@@ -97,7 +97,10 @@ def checkpoint_from_bundle(bundle: Path) -> Checkpoint:
 
 
 def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:
-    """The checkpoint reduced to these layers, counted from 0. Raises DataError if it has fewer."""
+    """The checkpoint reduced to these layers, counted from 0, without readouts, which read other layers' states.
+
+    Raises DataError if it has fewer layers.
+    """
     has = checkpoint.config.num_layers
     if numbers[-1] >= has:
         raise DataError(f"{checkpoint.path}: has {has} layers; keep_layers names {numbers[-1]}, counted from 0")
@@ -105,11 +108,11 @@ def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:
     weights: dict[str, Tensor] = {}
     for name, weight in checkpoint.weights.items():
         if not (match := layer.fullmatch(name)):
-            weights |= {} if name.startswith(QUANTIZED) else {name: weight}
+            weights |= {} if name.startswith((*QUANTIZED, "encoder.readouts.")) else {name: weight}
         elif (number := int(match[1])) in numbers:
             weights[f"encoder.layers.{numbers.index(number)}.{match[2]}"] = weight
-    about = {**checkpoint.about, "model": {**checkpoint.about["model"], "num_layers": len(numbers)}}
-    return replace(checkpoint, about=about, weights=weights)
+    model = {**checkpoint.about["model"], "num_layers": len(numbers), "depths": ()}
+    return replace(checkpoint, about={**checkpoint.about, "model": model}, weights=weights)
 
 
 def with_table(checkpoint: Checkpoint, table: Tensor, languages: Sequence[str]) -> Checkpoint:

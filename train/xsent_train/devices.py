@@ -23,7 +23,7 @@ def launch(devices: int) -> Fabric:
     fabric = Fabric(accelerator="auto", devices=devices, num_nodes=nodes, strategy=strategy)
     fabric.launch()
     if not fabric.is_global_zero:
-        logging.getLogger("xsent").setLevel(logging.ERROR)  # one rank logs for all
+        logging.getLogger("xsent_train").setLevel(logging.ERROR)  # one rank logs for all
     return fabric
 
 

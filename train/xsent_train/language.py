@@ -32,7 +32,7 @@ from xsent_train.data.corpus import Corpus, Pair, write_pairs
 from xsent_train.data.preparation import NewLanguage, read_new_language
 from xsent_train.data.sampling import evenly
 from xsent_train.data.vocabulary import ModelProto, grow_vocabulary, is_text, open_model, read_model
-from xsent_train.derive import identify, open_checkpoint, with_table
+from xsent_train.derive import identify, model_path, open_checkpoint, with_table
 from xsent_train.fitting import ridge
 from xsent_train.objectives import ContrastiveDistil, Objectives
 from xsent_train.recipe import LAYER_SHAPE, CorpusConfig, Recipe, StageConfig
@@ -66,7 +66,7 @@ class Addition:
 
 
 class OwnTeacher:
-    """TargetSource the new rows with the encoder's own English vectors, see `TargetSource`.
+    """Teaches the new rows the encoder's own English vectors, see `TargetSource`.
 
     For a sentence without translation, it estimates them from other teachers.
     """
@@ -124,7 +124,7 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
         raise DataError(f"{addition.model}: already knows {addition.language!r} (its languages: {', '.join(known)})")
     if not addition.pairs.is_file():
         raise DataError(f"{addition.pairs}: no such file; expected lines of source, language, English, translation")
-    teachers = [open_teacher(path) for path in addition.teachers]
+    teachers = [open_teacher(model_path(path)) for path in addition.teachers]
     new = _read(addition, known, teachers)
     _claim(addition, {"model": model, "teachers": " ".join(teacher.identity for teacher in teachers)})
     before = open_checkpoint(addition.model)

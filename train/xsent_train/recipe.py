@@ -268,7 +268,8 @@ def resolved(given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             other = next((other for other in stages if other.get("name") == name), None)
             if other is None:
                 raise ValueError(f"stages[{number}].like = {name!r} is not an earlier stage")
-            without = [name for name, objective in stage.get("objectives", {}).items() if objective == OMITTED]
+            named = stage["objectives"] if isinstance(wanted, dict) else {}
+            without = [name for name, objective in named.items() if objective == OMITTED]
             stage = merged({key: value for key, value in other.items() if key not in OWN}, stage)
             for name in without:
                 del stage["objectives"][name]

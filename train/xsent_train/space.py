@@ -84,17 +84,20 @@ def read_examples(texts: Path, vectors: Path) -> tuple[list[str], Floats]:
     lines = list(read_lines(texts))
     with as_data_error(vectors, REMEDY):
         theirs = np.load(vectors, mmap_mode="r", allow_pickle=False)
+    if not isinstance(theirs, np.ndarray):
+        theirs.close()
+        raise DataError(f"{vectors}: an archive of arrays; {REMEDY}")
     if theirs.ndim != 2 or theirs.dtype.kind != "f":
         raise DataError(f"{vectors}: {theirs.dtype} of shape {list(theirs.shape)}; {REMEDY}")
     if len(theirs) != len(lines):
         raise DataError(f"{vectors}: {len(theirs):,} vectors for the {len(lines):,} lines of {texts}; {REMEDY}")
     places = {line: row for row, line in enumerate(lines) if line.strip()}  # of equal texts, the last
+    if len(places) < FEWEST:
+        raise DataError(f"{texts}: {len(places):,} different texts, expected at least {FEWEST:,}; add more")
     chosen = np.random.default_rng(0).permutation(list(places.values()))[: MOST + HELD_OUT]
     found = np.asarray(theirs[chosen], np.float32)
     if not np.isfinite(found).all() or not np.abs(found).sum(axis=1).all():
         raise DataError(f"{vectors}: has vectors that are zero or not finite; {REMEDY}")
-    if len(chosen) < FEWEST:
-        raise DataError(f"{texts}: {len(chosen):,} different texts, expected at least {FEWEST:,}; add more")
     return [lines[row] for row in chosen], unit_rows(found)
 
 
@@ -104,6 +107,7 @@ def write_with_space(bundle: Bundle, out: Path, name: str, matrix: Floats, secti
     Returns the fingerprint of mapped vectors.
     """
     file = matrix_file(name)
+    out.resolve().parent.mkdir(parents=True, exist_ok=True)
     with atomic_folder(out.resolve(), replaces=False) as folder:
         for known in (MANIFEST, *bundle.files):
             (folder / known).parent.mkdir(parents=True, exist_ok=True)

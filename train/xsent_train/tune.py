@@ -165,11 +165,12 @@ def _recipe(start: Checkpoint, own: OwnText, kept: OwnText, lines_seen: int | No
         update={"name": MEAN, "steps": 0, "starts_from": {START: START_SHARE, STAGE: 1 - START_SHARE}}
     )
     languages, known = own.languages | kept.languages, kept.languages.total()
+    drawn = 2 * lines if own.kind == SCORED else lines  # both sentences of a scored pair are text
     corpus = CorpusConfig(
         files=(TEXT,),
         validation_share=min(HELD_OUT_SHARE, max(MEASURED / min(languages.values()), 0.005)),
         temperature=1.0,
-        weights={KEPT: KEPT_SHARE / (1 - KEPT_SHARE) * lines / known} if known else {},
+        weights={KEPT: KEPT_SHARE / (1 - KEPT_SHARE) * drawn / known} if known else {},
     )
     sources = [*start.about.get("attribution", []), *own.sources, *kept.sources]
     return Recipe(
@@ -194,13 +195,17 @@ def _write(own: OwnText, text: Path, keep: Path | None, held_out_share: float, f
         lines, split = reader([text], languages), TrainingPairs(Corpus([]), held_out_share)
         write_pairs(folder / OTHER, (line for line in lines if not split.held_out(line)))
         write_pairs(folder / HELD_OUT, (line for line in lines if split.held_out(line)))
+        if not all((folder / name).stat().st_size for name in (OTHER, HELD_OUT)):
+            column = "number" if own.kind == SCORED else "group"
+            few = f"too few different values of {column} to hold some out"
+            raise DataError(f"{text}: {few}; only the same content in other languages shares one")
         sides = 2 if own.kind == SCORED else 1  # passages have no target
         rest = reader([folder / OTHER])
         sentences = (Pair(line.source, line.language, side, side) for line in rest for side in line.texts[:sides])
     else:
         pairs = Corpus([text], languages)
         sentences = (pair._replace(translation=pair.translation or pair.english) for pair in pairs)
-    kept = (pair._replace(source=KEPT) for pair in Corpus([keep] if keep else []))
+    kept = (pair._replace(source=KEPT) for pair in Corpus([keep] if keep else []) if not pair.alone)
     write_pairs(folder / TEXT, chain(sentences, kept))
 
 
@@ -210,7 +215,8 @@ def _tests(start: Checkpoint, validation: Path, kind: str, other: Path) -> Itera
     for path in filter(Path.exists, (start.validation, validation)):
         for pair in Corpus([path]):
             name = KEPT if path == start.validation or pair.source == KEPT else OWN
-            if name == KEPT or kind not in READERS:
+            finds_itself = kind == PAIRS and pair.english == pair.translation  # a sentence without translation
+            if (name == KEPT or kind not in READERS) and not finds_itself:
                 found[name, pair.language][pair.translation, pair.english] = 0.0
     for line in READERS[kind]([other]) if kind in READERS else ():
         found[OWN, line.language][line.texts] = line.score if isinstance(line, ScoredPair) else 0.0
@@ -233,7 +239,7 @@ def _scores(checkpoint: Checkpoint, tests: Sequence[Test], folder: Path | None) 
         encoder = CheckpointEncoder(checkpoint, depth=depth)
         own = {test.language: _score(test, encoder) for test in tests if test.text == OWN}
         if depth < full:
-            found[OWN, "mean", depth] = fmean(own.values())
+            found |= {(OWN, "mean", depth): fmean(own.values())} if own else {}
             continue
         found |= {(OWN, language, full): score for language, score in own.items()}
         found |= {(KEPT, t.language, full): _score(t, encoder) for t in tests if t.text == KEPT}

@@ -28,7 +28,7 @@ from xsent_train.data.preparation import prepare, prepare_other
 from xsent_train.data.sampling import cell_shares, evenly, reweigh, shuffled, window_rows
 from xsent_train.data.scored import ScoredBatch, ScoredBatches, sentences
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
-from xsent_train.data.versions import Versions
+from xsent_train.data.versions import Rows, Versions
 from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
 from xsent_train.recipe import PassagesConfig, Recipe, StageConfig
@@ -38,7 +38,6 @@ from xsent_train.tokens import open_tokenizer
 
 logger = logging.getLogger(__name__)
 
-Rows = NDArray[np.int64]
 T = TypeVar("T")
 
 CHUNK = 16_384  # pairs encoded at a time

@@ -38,7 +38,7 @@ LAYOUTS = {  # the columns of each kind of text
     PAIRS: "source, language, English, translation",
     SENTENCES: "source, language, sentence",
     SCORED: "source, language, number, sentence, sentence, score",
-    PASSAGES: "source, group, kind, language, question, passage",
+    PASSAGES: "source, group, kind, language, query, passage",
 }
 FEWEST = 64  # lines of a language to learn from and to measure on
 

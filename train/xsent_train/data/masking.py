@@ -73,7 +73,7 @@ def mask_one_side(
         scores = scores.masked_fill(~maskable[side.ids], -1.0)
         best = scores.new_full((len(side.lengths),), -1.0).scatter_reduce_(0, side.sentence, scores, "amax")
         wanted = wanted & (best >= 0)
-        hit = (scores == best[side.sentence]) & wanted[side.sentence] & (scores >= 0)
+        hit = (scores == best[side.sentence]) & wanted[side.sentence]
         hidden[side.sentence[hit]] = side.ids[hit]
         masked.append(Tokens(torch.where(hit, MASK, side.ids), side.lengths))
         chosen.append(wanted)

@@ -150,10 +150,11 @@ def pools(
     """
     names = [source for source, _ in store.cells]
     sources = list(dict.fromkeys(names))
+    of_cell = np.array([sources.index(name) for name in names])  # the source of each cell
     cell = store.cell[versions.first]
-    source = np.array([sources.index(name) for name in names])[cell]
+    source = of_cell[cell]
     odds = odds_of_kinds(store, settings.kinds)[cell]
-    sizes = np.bincount(np.array([sources.index(name) for name in names])[store.cell], minlength=len(sources))
+    sizes = np.bincount(of_cell[store.cell], minlength=len(sources))
     masses = reweigh(
         sizes.astype(np.float64) ** settings.temperature, [(name, "") for name in sources], settings.weights
     )

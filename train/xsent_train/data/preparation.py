@@ -123,6 +123,11 @@ class CorpusSurvey:
         for (_, code), count in self.counts.items():
             lines[code] += count
         if count := held_out + lines[language]:
+            if (sources := sum(code == language for _, code in self.counts)) > count // 2:
+                return (
+                    f"{sources:,} sources in {count:,} lines in {language!r}, too many to measure; the first column is "
+                    "the same in all lines of one origin, such as own"
+                )
             return (
                 f"{held_out} held-out pairs of {count:,} in {language!r}, too few; add text or raise validation_share"
             )
@@ -187,7 +192,7 @@ def refuse_other_data(run: Path, key: str) -> None:
     """Clean up after killed runs. Raises DataError if the run has checkpoints from other data."""
     sweep(run)
     sweep(run / "checkpoints")
-    for folder in sorted(run.glob("checkpoints/*")):
+    for folder in sorted(run.glob("checkpoints/[!.]*")):
         if read_about(folder).get("preparation_key") != key:
             raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
 

@@ -51,9 +51,7 @@ class ScoredBatches:
 
     def rows(self, step: int) -> tuple[Rows, Rows]:
         """The rows of the first and of the second sentences of a step; a pair may be in two languages."""
-        count, pairs = len(self.versions.first), self.wanted.pairs
-        if not count:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        pairs, count = self.wanted.pairs, len(self.versions.first)
         contents = draw(self.seed, 0, count, step * pairs, (step + 1) * pairs)
         rng = np.random.default_rng((self.seed, 4, step))
         first = self.versions.any_language(rng, contents)

@@ -177,6 +177,8 @@ def build_store(path: Path, pairs: Iterable[L], tokenizer: Path, *, key: str, ma
                     score.write(np.array(scores, np.float32).tobytes())
                 sizes.update(pair.cell for pair in kept)
                 numbers = {name: number for number, name in enumerate(sizes)}
+                if len(numbers) > 1 << 16:
+                    raise DataError("more than 65,536 sources; the first column is the same in all lines of one origin")
                 cell.write(np.array([numbers[pair.cell] for pair in kept], np.uint16).tobytes())
         if not sizes:
             raise DataError(

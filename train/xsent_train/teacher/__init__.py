@@ -1,1 +1,1 @@
-"""The package xsent_train.teacher."""
+"""Teachers: frozen models whose vectors a student learns from."""

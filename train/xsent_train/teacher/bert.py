@@ -139,13 +139,13 @@ class TeacherBert:
                     state[f"layers.{place}.{name}.{kind}"] = torch.cat(parts)
         return state
 
-    def encoder(self, max_length: int = 254) -> Encoder:
+    def encoder(self, max_length: int) -> Encoder:
         """The whole teacher as an encoder for the ids of its own tokenizer."""
         first, last = self.frame
         config = replace(self.model_config(max_length), first=first, last=last)
-        encoder = Encoder(config)
+        encoder = Encoder.empty(config)
         numbers = range(config.num_layers)
-        encoder.load_state_dict({"table.weight": self.table, **self.layers(numbers, max_length)})
+        encoder.load_state_dict({"table.weight": self.table, **self.layers(numbers, max_length)}, assign=True)
         return encoder.eval()
 
 
@@ -167,7 +167,7 @@ def read_teacher(path: Path) -> TeacherBert:
         raise DataError(f"{path}: does not take the mean of its tokens, as an xsent encoder does; use another model")
     teacher = TeacherBert(path, config, weights)
     with as_data_error(path, f"expected {CONFIG} and {WEIGHTS} of a BERT"):
-        shapes = {name: weight.shape for name, weight in Encoder(teacher.model_config(1)).state_dict().items()}
+        shapes = {name: weight.shape for name, weight in Encoder.empty(teacher.model_config(1)).state_dict().items()}
         state = {"table.weight": teacher.table, **teacher.layers(range(config["num_hidden_layers"]), 1)}
         wrong = [name for name, shape in shapes.items() if state[name].shape != shape]
     if wrong:
