@@ -8,7 +8,7 @@ import typer
 from xsent.cli.options import BundleOption, ColumnOption, ForceOption, LayersOption, ThreadsOption
 from xsent.cli.program import App
 from xsent.errors import find_extra
-from xsent.files.atomic import file_exists_error
+from xsent.files.atomic import check_output
 
 map_app, mcp_app = App(), App()
 
@@ -41,8 +41,7 @@ def map_file(
 
     if out.suffix != ".html":
         raise ValueError(f"{out}: expected a name that ends in .html")
-    if out.exists() and not force:
-        raise file_exists_error(out)
+    check_output(out, force=force)
     by = by or [CLUSTER]
     if CLUSTER in by:
         find_extra("cluster", "scipy", "sklearn")

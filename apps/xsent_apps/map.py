@@ -26,12 +26,12 @@ from xsent import (
 from xsent.errors import require_extra, warn
 from xsent.files.atomic import atomic_file
 from xsent.files.tables import TextSource, read_rows
+from xsent_apps.web.site import STATIC  # the map of `xsent web` uses the same scripts
 
 CLUSTER = "cluster"
 MOST = 20_000  # most points; of more texts, an evenly spaced sample is shown
 NEIGHBOURS = 4  # shown for a text that the mouse points at
 PAGE = Path(__file__).with_name("map.html")
-STATIC = Path(__file__).with_name("web") / "static"  # the map of `xsent web` uses the same scripts
 
 
 @dataclass(frozen=True, repr=False)

@@ -62,6 +62,7 @@ class Library:
 
         If `close` is false, the notes probably contain nothing about it.
         """
+        _check_limit(limit)
         if not query.strip() or len(query) > MOST_CHARACTERS:
             raise DataError(f"a query of {len(query):,} characters; expected 1 to {MOST_CHARACTERS:,}, not only spaces")
         with self._lock:
@@ -69,6 +70,7 @@ class Library:
 
     def similar(self, path: str, line: int, limit: int = 5) -> list[Found]:
         """Find passages similar to the one at a path and line from `search`, in any language."""
+        _check_limit(limit)
         with self._lock:
             before = [hit for hit in self._passages(path) if hit.line <= line]
             if not before:
@@ -102,8 +104,6 @@ class Library:
         return "\n".join(lines)
 
     def _search(self, query: str, limit: int, *, words: bool = True) -> list[Found]:
-        if not 0 < limit <= MOST_HITS + 1:
-            raise DataError(f"limit {limit}: expected 1 to {MOST_HITS}")
         found = []
         for name, notes in self._notes.items():
             self._update(name, notes)
@@ -156,6 +156,11 @@ def are_clean(folders: Sequence[Path]) -> bool:
     if len(clean) > 1:
         raise DataError("only some of these folders were indexed with --clean; run xsent notes --force for the others")
     return clean == {True}
+
+
+def _check_limit(limit: int) -> None:
+    if not 0 < limit <= MOST_HITS:
+        raise DataError(f"limit {limit}: expected 1 to {MOST_HITS}")
 
 
 def _found(folder: str, hit: Hit) -> Found:

@@ -5,13 +5,14 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from browsing import browser, needs_chromium, quiet_page
 from commands import raises
 
-from xsent import DataError
+from xsent import DataError, SentenceEncoder
 from xsent_apps.commands import map_app
 from xsent_apps.map import TextMap, map_texts
 
@@ -88,6 +89,9 @@ def test_the_command_colours_by_columns(tmp_path: Path, capsys: pytest.CaptureFi
     table, out = tmp_path / "texts.csv", tmp_path / "texts.html"
     table.write_text("language,text\nen,A cat sleeps.\nfr,Un chat dort.\nen,It rains.\n", encoding="utf-8")
     map_app([str(table), str(out), "--column", "text", "--by", "language"], standalone_mode=False)
+    missing = [str(table), str(tmp_path / "none" / "x.html"), "--column", "text", "--by", "language"]
+    with mock.patch.object(SentenceEncoder, "encode", None):  # said before the texts are encoded
+        raises(FileNotFoundError, "no such folder; create it first", map_app, missing, standalone_mode=False)
     assert "3 texts, coloured by language" in capsys.readouterr().err
     found = re.search(r'type="application/json">(.*?)</script>', out.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None

@@ -92,7 +92,7 @@ async def ask(server: Any, folder: Path) -> None:  # noqa: ANN401
                 with pytest.raises(mcp.MCPError) as caught:
                     await client.read_resource(uri)
                 assert SECRET not in str(caught.value)
-        for nonsense in ({}, {"query": 1}, {"query": " "}, {"query": "a", "limit": 0}, {"query": "a", "limit": 10**9}):
+        for nonsense in ({}, {"query": 1}, {"query": " "}, {"query": "a", "limit": 0}, {"query": "a", "limit": 51}):
             assert isinstance(await call(client, "search", **nonsense), str)
         assert SECRET not in json.dumps(await call(client, "search", query=SECRET, limit=50))
 

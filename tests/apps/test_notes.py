@@ -11,10 +11,11 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from commands import Runner, assert_refused, file_names, hear_ctrl_c, start, write_files
+from commands import Runner, assert_refused, file_names, hear_ctrl_c, raises, start, write_files
 from texts import pdf
 
 from xsent import SearchIndex, SentenceEncoder
+from xsent.errors import DataError
 from xsent.files.atomic import only_writer
 from xsent_apps.notes.folder import INDEX, Notes
 from xsent_apps.notes.read import READERS
@@ -101,6 +102,25 @@ def test_rules_may_change_and_clocks_jump(folder: Path, encoder: SentenceEncoder
         os.utime(cat, (seconds, seconds))
         assert (notes.update(encoder), notes.update(encoder)) == (1, 0)
         assert animal in notes.search(encoder, f"What does the {animal} need?", k=1)[0].text
+
+
+def test_a_folder_that_cannot_be_listed_keeps_its_index(
+    folder: Path, encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = Notes(folder, tmp_path / "elsewhere")
+    notes.update(encoder)
+    size = notes.size()
+    scandir = os.scandir
+
+    def refuse(path: Any) -> Any:  # noqa: ANN401
+        if Path(path) == folder:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        raises(DataError, "cannot be read \\(Permission denied\\)", notes.update, encoder)
+    assert notes.size() == size
 
 
 def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Path) -> None:

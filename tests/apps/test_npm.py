@@ -65,13 +65,16 @@ def test_vectors_and_hits_in_node_are_those_of_python(installed: Path, tmp_path:
     shutil.copy(CLIENT, installed)
     encoder = SentenceEncoder(threads=1)
     golden = encoder.bundle.golden
+    bundle = tmp_path / "a#b%20c"  # letters of a path, not of a URL
+    shutil.copytree(builtin_path(), bundle)
     texts = [*golden.sentences, *LINES, "", " ".join(NOTES["en"] * 20)]
-    answer = in_node(installed, {"texts": texts, "queries": QUERIES, "bundle": str(builtin_path())})
+    answer = in_node(installed, {"texts": texts, "queries": QUERIES, "bundle": str(bundle)})
     vectors, expected = np.array(answer["vectors"]), encoder.encode(texts, on_long="split")
     assert np.abs(vectors[: len(golden.sentences)] - golden.vectors).max() <= golden.allowed("other")
     assert max(answer["golden"]) <= golden.allowed("other") and len(answer["golden"]) == len(golden.sentences)
     # Numbers are rounded to 8 bits on the way: where a last bit decides how, a vector moves, as from CPU to CPU.
     assert not vectors[-2].any() and np.einsum("nd,nd->n", vectors, expected)[expected.any(axis=1)].min() > 0.99
+    assert len(set(answer["rows"])) == len(answer["rows"]) > len(texts)
     assert answer["windows"] == 4 and answer["same"] == pytest.approx(1)
     assert "no such file" in answer["refused"] and "none/xsent.json" in answer["refused"]
     build_index(tmp_path / "index", texts, encoder)

@@ -416,6 +416,7 @@ def test_what_cannot_be_served_is_one_line(
         assert_refused(
             run("serve", "--port", port), f"127.0.0.1, port {port}: another program is using this port; choose"
         )
+    raises(DataError, "--host '..': expected an address or a host name", listen, "..", 0)
     with listen("127.0.0.1", 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP  # else asyncio lets every answer wait 40 ms
     free = ["serve", "--port", 0, "--model", mini_bundle]

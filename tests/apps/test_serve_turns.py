@@ -1,5 +1,6 @@
 """Turns of requests that wait: done together where they can be, each with its own result, error and end."""
 
+import asyncio
 from collections.abc import Sequence
 from threading import Event
 from types import SimpleNamespace
@@ -86,3 +87,32 @@ def test_an_error_and_a_client_that_is_gone_are_only_their_own() -> None:
     assert [type(end) for end in ends] == [list, RuntimeError, RuntimeError, list]
     with pytest.raises(RuntimeError, match="crash"):
         raise ends[2]
+
+
+def test_a_request_that_ends_as_its_turn_begins_leaves_no_other_undone() -> None:
+    ends: list[Any] = []
+
+    async def run() -> None:
+        workers, desk = Workers(1), Desk()
+        desk.begin.set()
+
+        async def send_and_end() -> None:
+            with anyio.CancelScope() as scope:
+
+                async def is_disconnected() -> bool:
+                    await anyio.sleep(0)  # the other one arrives
+                    asyncio.get_running_loop().call_soon(scope.cancel)  # as its time limit does
+                    return False
+
+                sender: Any = SimpleNamespace(state=SimpleNamespace(), is_disconnected=is_disconnected)
+                await workers.map(desk.work, ["a"], sender, 1)
+
+        async def send() -> None:
+            ends.extend(await workers.map(desk.work, ["b"], request(), 1))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(send_and_end)
+            group.start_soon(send)
+
+    anyio.run(run)
+    assert ends == [["B"]]

@@ -101,7 +101,13 @@ class Notes:
 
     def _files(self) -> Iterator[tuple[str, str]]:
         """Yield the names of files within the folder, and a stamp that changes when the file does."""
-        unread = lambda error: self.skipped.setdefault(f"{error.filename}/", str(error))  # noqa: E731
+
+        def unread(error: OSError) -> None:
+            reason = f"{error.filename}: cannot be read ({error.strerror})"
+            if error.filename == str(self.folder):  # otherwise the index would lose all of its files
+                raise DataError(reason) from error
+            self.skipped.setdefault(f"{error.filename}/", reason)
+
         for parent, folders, names in os.walk(self.folder, onerror=unread):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):

@@ -22,9 +22,8 @@ _RULES = ("en", "de", "es", "fr", "ru")  # a sentence ends where the rules of al
 # Control characters for terminals, and lone surrogates. Those from 80 to 9F are also pieces of letters, in a text that
 # was decoded with the wrong encoding; `--clean` mends it.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
-_UNSEEN = dict.fromkeys(
-    map(ord, "\u00ad\u200b\u200e\u202a\u202c\u2060\ufeff")
-)  # where a word may be cut at the end of a line, or not
+# Where a word may be cut at the end of a line, or not.
+_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u202a\u202c\u2060\ufeff"))
 _SEPARATOR = re.compile("[\u2028\u2029]")  # of lines and paragraphs, in notes of Apple
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")

@@ -352,16 +352,12 @@ def _texts(cells: Iterable["Element"], above: Sequence[str]) -> list[str]:
         merged = cell.find(_MERGED)
         below = not beside if cell.tag == _COVERED else merged is not None and merged.get(f"{_W}val") != "restart"
         is_repeated = below and len(texts) < len(above) and len(above[len(texts)]) <= LONGEST_SPANNED
-        texts.append(above[len(texts)] if is_repeated else _text(cell, _TABLES).replace("|", "\\|"))
+        own = " ".join(filter(None, _texts_in(cell, _TABLES))).replace("|", "\\|")
+        texts.append(above[len(texts)] if is_repeated else own)
         beside = beside - 1 if beside else cell_span(cell.attrib, f"{_TABLE}number-columns-spanned") - 1
         spanned = cell.find(_SPANNED)
         texts += [""] * (0 if spanned is None else cell_span(spanned.attrib, f"{_W}val") - 1)
     return texts
-
-
-def _text(element: "Element", without: Collection[str] = ()) -> str:
-    """The visible text of an element on one line, without elements that have these tags."""
-    return " ".join(filter(None, _texts_in(element, without)))
 
 
 def _texts_in(element: "Element", without: Collection[str] = ()) -> Iterator[str]:

@@ -147,11 +147,9 @@ def _bare(subject: str) -> str:
 def _end_of_head(lines: Lines, first: int, subject: str) -> int:
     """Where the header that begins at a line ends, with the line above it; `first` if none begins there."""
     line = lines[first][1]
-    start = (
-        first + 1
-        if (is_original := bool(_ORIGINAL.match(line))) or _LINE.match(line) or _PASSED_ON.match(line)
-        else first
-    )
+    is_original = bool(_ORIGINAL.match(line))
+    has_line_above = is_original or _LINE.match(line) or _PASSED_ON.match(line)
+    start = first + 1 if has_line_above else first
     end = last = start
     kinds = set[str]()
     fields = 0

@@ -61,7 +61,7 @@ def watch(notes: Notes, folder: Path, encoder: SentenceEncoder) -> None:
 def update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_asked: bool) -> None:
     """Update and report. With a query, it reports less, and an error of an existing index is only a warning."""
     may_fail = is_asked and not force and notes.index.is_dir()
-    before = notes.skipped.keys(), notes.ignored
+    skipped_before, ignored_before = notes.skipped.keys(), notes.ignored
     try:
         count = notes.update(encoder, force=force, show_progress_bar=None)
     except DataError as error:
@@ -73,7 +73,7 @@ def update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_as
     for name in named:
         typer.echo(f"Skipped: {plain(notes.skipped[name])}", err=True)
     others = notes.skipped.keys() - named
-    if others and notes.skipped.keys() != before[0]:
+    if others and notes.skipped.keys() != skipped_before:
         kinds = _by_kind(Counter(kind_of(Path(name)) for name in others))
         typer.echo(f"Skipped: {kinds}; run xsent notes without a query to list {'all' if named else 'them'}.", err=True)
     _report_remarks(notes.remarks)
@@ -81,7 +81,7 @@ def update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_as
         files, passages = notes.size()
         done = f"Indexed {counted(files, 'file')}, {counted(passages, 'passage')} in {notes.index}"
         typer.echo(f"{done}; new, changed or deleted: {count:,}.", err=True)
-    if notes.ignored and (count or not may_fail) and notes.ignored != before[1]:
+    if notes.ignored and (count or not may_fail) and notes.ignored != ignored_before:
         typer.echo(f"Ignored, not notes: {_by_kind(notes.ignored)}.", err=True)
 
 

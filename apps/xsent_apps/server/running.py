@@ -36,6 +36,8 @@ def listen(host: str, port: int) -> socket.socket:
         except BaseException:
             listener.close()
             raise
+    except UnicodeError as error:  # a part of the name is empty or too long
+        raise DataError(f"--host {host!r}: expected an address or a host name, such as 127.0.0.1") from error
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno == errno.EADDRINUSE:

@@ -84,7 +84,8 @@ class Workers:
 
     async def _do(self, work: Callable[[Sequence[Turn]], None], turns: list[Turn]) -> None:
         try:
-            await run_sync(work, turns, limiter=self._limiter)
+            with anyio.CancelScope(shield=True):  # if this request ends, the turns of others must be done anyway
+                await run_sync(work, turns, limiter=self._limiter)
         except Exception as error:
             for turn in turns:
                 turn.error = error

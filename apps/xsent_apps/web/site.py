@@ -45,9 +45,8 @@ class Site:
         """The page with a bundle, by default the built-in one. Raises BundleError or DataError for a damaged file."""
         from xsent import SentenceEncoder
 
-        bundle = SentenceEncoder(
-            model, threads=1
-        ).bundle  # opens all of it: a damaged bundle fails here, not in the page
+        # Opens all of the bundle, so that a damaged one fails here, not in the page.
+        bundle = SentenceEncoder(model, threads=1).bundle
         own = (path for path in sorted(STATIC.rglob("*")) if path.is_file() and path.suffix not in OF_NPM)
         names = [path.relative_to(STATIC).as_posix() for path in own]
         files = {name: File.of(STATIC / name) for name in names}

@@ -12,7 +12,7 @@ async function openCache() {
 }
 
 /** Whether nothing of this site is cached: a first visit, or a browser without a cache. */
-export const isFirstVisit = async () => !(await globalThis.caches?.keys().catch(() => []))?.length;
+export const isFirstVisit = async () => !(await globalThis.caches?.has(CACHE).catch(() => false));
 
 /** Asks the browser to keep the cache when the disk gets full; the answer does not matter here. */
 export const askToStay = () => navigator.storage?.persist?.().catch(() => false);

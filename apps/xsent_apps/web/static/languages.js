@@ -15,7 +15,7 @@ const SCRIPTS = [
 const SHARE = 4; // a script decides the language if more than one letter in four is in it
 
 export class Languages {
-  #of = new Map(); // the languages that have a function word, by the word with and without its accents
+  #of; // the languages that have a function word, by the word with and without its accents
 
   /** @param {Record<string, string>} words of each language, separated by spaces: function_words.json */
   constructor(words) {

@@ -31,14 +31,14 @@ export function layOut(vectors, dim, cosines) {
 }
 
 /** Places along the two directions in which the vectors differ most, spread about ten wide. */
-export function principal(vectors, dim, n) {
+function principal(vectors, dim, n) {
   const mean = new Float64Array(dim);
   for (let i = 0; i < n; i++) for (let d = 0; d < dim; d++) mean[d] += vectors[i * dim + d] / n;
   const centred = Float32Array.from(vectors, (value, at) => value - mean[at % dim]);
   const places = new Float32Array(2 * n);
   for (let axis = 0; axis < 2; axis++) {
     const along = mainDirection(centred, dim, n);
-    const [scores] = [projected(centred, along, dim, n)];
+    const scores = projected(centred, along, dim, n);
     let largest = 1e-9;
     for (const score of scores) largest = Math.max(largest, Math.abs(score));
     for (let i = 0; i < n; i++) {

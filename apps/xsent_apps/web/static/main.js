@@ -47,7 +47,7 @@ async function start() {
     byId("loading").hidden = true;
     document.documentElement.dataset.ready = "yes";
     facts.model(about);
-    facts.offline(await keepOffline(list.version, (message) => warn(message)));
+    facts.offline(await keepOffline(list.version, warn));
   });
   library.addEventListener("idle", () => facts.speed(model.milliseconds));
 

@@ -46,6 +46,7 @@ export class Model extends EventTarget {
       };
       this.#jobs.set(id, { texts: missing, known, left: missing.length, onProgress, done: () => finish(answer()) });
       signal?.addEventListener("abort", () => {
+        if (!this.#jobs.has(id)) return; // it is done
         this.#worker.postMessage({ kind: "drop", id });
         finish(undefined);
       });

@@ -19,6 +19,8 @@ export async function unpack(bytes) {
 /** The URL of a folder: of a path in Node, of an address in a browser. @param {string | URL} folder */
 export function folderUrl(folder) {
   const { process, document, location } = globalThis;
-  const base = document?.baseURI ?? location?.href ?? process.getBuiltinModule("node:url").pathToFileURL("./");
-  return new URL(String(folder).replace(/\/*$/, "/"), base);
+  const named = String(folder).replace(/\/*$/, "/");
+  const base = document?.baseURI ?? location?.href;
+  if (base || URL.canParse(named)) return new URL(named, base);
+  return process.getBuiltinModule("node:url").pathToFileURL(named); // where # and % are letters
 }

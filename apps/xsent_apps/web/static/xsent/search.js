@@ -58,8 +58,8 @@ export class SearchIndex {
   /** Encodes texts and adds them; a text without letters and digits is never found. @param {Iterable<string>} texts */
   async add(texts) {
     for (const text of texts) {
-      const passage = { text, row: this.#passages.length, keys: hasWords(text) ? joinedKeys(text) : "" };
-      this.#passages.push({ ...passage, encoded: await this.#encoder.read(text) });
+      const encoded = await this.#encoder.read(text);
+      this.#passages.push({ text, row: this.#passages.length, keys: hasWords(text) ? joinedKeys(text) : "", encoded });
     }
   }
 
