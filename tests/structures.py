@@ -523,6 +523,10 @@ CHATS = {
         "Mar 12, 2024 6:05 PM - Anna: hi\nMar 12, 2024 6:06 PM - Ben: hello",
         2,
     ),
+    "no message": (
+        "- It joins two groups above the limit\n(0.05), so there are few, and leaves at noon\n(12:05), or later",
+        1,
+    ),
     "(18:05:11) anna: hi": (
         "(18:05:11) anna: hi\n(18:06:11) ben: hello",
         2,

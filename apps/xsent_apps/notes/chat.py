@@ -24,7 +24,10 @@ _TIME = (
 _AT = _PHRASES.of_all("<at>")
 _WHEN = rf"(?:{_DATE}(?:T|,?\s(?:{_AT}\s)?){_TIME}|{_TIME},?\s{_DATE})"
 _DAY = r"\d{1,2}[./-]\d{1,2}\.?,?\s"  # as Teams copies it
-_BRACKETED = rf"(?:\[(?:[^\W\d_]{{2,10}},?\s)?(?:{_WHEN}|(?:{_DAY})?{_TIME})\]|\((?:{_WHEN}|{_TIME})\))"
+# In parentheses, 0.05 is no time; before a comma, nothing begins a message: "(0.05), so that".
+_BRACKETED = (
+    rf"(?:\[(?:[^\W\d_]{{2,10}},?\s)?(?:{_WHEN}|(?:{_DAY})?{_TIME})\]|\((?:{_WHEN}|(?!\d+\.\d+\)){_TIME})\))(?![,.;])"
+)
 _BEGINS = re.compile(
     "[\\s\u200e\u200f\u202a\ufeff]{0,5}"
     rf"(?:{_BRACKETED}"  # [12.03.24, 18:05:11] Anna: Hi

@@ -16,7 +16,7 @@ from xsent_apps.notes.read import READERS, kind_of, read_passages
 from xsent_apps.notes.source import Remarks
 
 INDEX = ".xsent-notes"  # default name of the index, in the folder itself
-READING = "21"  # version of the rules that turn files into passages; a change makes all files be read again
+READING = "22"  # version of the rules that turn files into passages; a change makes all files be read again
 
 
 class Notes:
