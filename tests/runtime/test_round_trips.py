@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +28,7 @@ NewFile = Callable[[str], Path]
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 LINE = TEXT.filter(lambda text: not set(text) & set("\n\r"))
+ENDS = re.compile("[\t\v\f\x1c-\x1e\x85\u2028\u2029]")  # of lines or fields, for some program
 NUMBER = st.floats(-1, 1, width=32)
 FINGERPRINT = "0123456789abcdef"
 
@@ -111,8 +113,9 @@ def test_rows_of_results(new_file: NewFile, rows: list[tuple[str, int, float]]) 
         if name == "a.jsonl":
             assert [tuple(json.loads(line).values()) for line in lines] == rows
         else:
-            expected = [[text.replace("\t", " "), str(line), f"{score:.4f}"] for text, line, score in rows]
+            expected = [[ENDS.sub(" ", text), str(line), f"{score:.4f}"] for text, line, score in rows]
             assert [line.split("\t") for line in lines] == expected
+            assert len(path.read_text(encoding="utf-8").splitlines()) == len(rows)
 
 
 @few

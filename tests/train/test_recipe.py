@@ -92,7 +92,11 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ('["de"]', '"de"', ": languages = 'de' must be a list$"),
         ('name = "x"', "name = ", "cannot be read as a TOML recipe"),
         ("+stage", "zzz = 1", "unknown setting 'zzz'; known are name, num_layers, steps"),
-        ("+stage", 'like = "table"\nobjectives = 3', r"stages\[1\].objectives = 3 must be a table of settings"),
+        (
+            "objectives",
+            '{ align = 1 }\n[[stage]]\nname = "b"\nlike = "table"\nobjectives = 3',
+            r"stages\[1\].objectives = 3 must be a table of settings",
+        ),
         ("objectives", "{ align = true }", "objectives.align = True must be a table of settings"),
     ],
 )
