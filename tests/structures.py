@@ -6,6 +6,10 @@ WRAPPED = f"{BASE64[:76]}\n" * 4 + "AbC1=\n"
 Shown = list[tuple[str, str]]
 
 MARKDOWN: dict[str, tuple[str, Shown]] = {
+    "signs with a backslash in an address": (
+        "See [it](https://x.example/a\\_b) and `foo`, `bar`.\n",
+        [("See it and `foo`, `bar`.", "")],
+    ),
     "soft hyphens": (
         "# Do\u00adnau\n\nDie Do\u00adnau. Wo\u00ad\nher? Ende.\u00ad\n",
         [("Die Donau. Woher? Ende.", "Donau")],

@@ -69,14 +69,18 @@ class Library:
             return self._search(query, limit)
 
     def similar(self, path: str, line: int, limit: int = 5) -> list[Found]:
-        """Find passages similar to the one at a path and line from `search`, in any language."""
+        """Find passages similar to those at a path and line from `search`, in any language."""
         _check_limit(limit)
         with self._lock:
             before = [hit for hit in self._passages(path) if hit.line <= line]
             if not before:
                 raise DataError(f"{path!r}, line {line}: no passage there; use a path and line from search")
-            found = self._search(before[-1].text, limit + 1, words=False)
-        return [hit for hit in found if (hit.path, hit.line) != (path, before[-1].line)][:limit]
+            there = [hit.text for hit in before if hit.line == before[-1].line]  # a long line, or a page, has several
+            found = [hit for text in there for hit in self._search(text, limit + len(there), words=False)]
+        best = dict[tuple[str, int, str], Found]()
+        for hit in sorted(found, key=lambda hit: -hit.score):
+            best.setdefault((hit.path, hit.line, hit.text), hit)
+        return [hit for hit in best.values() if (hit.path, hit.line) != (path, before[-1].line)][:limit]
 
     def status(self) -> dict[str, Any]:
         """Report which folders are searched, how many files and passages they have, and what could not be read."""

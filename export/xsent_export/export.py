@@ -22,6 +22,7 @@ from xsent_export.openvino import write_openvino
 from xsent_export.options import BUNDLES, DEFAULTS, BundleSpec, ExportOptions, Format, pruned
 from xsent_export.parity import (
     ADVICE,
+    LARGER_SAMPLE,
     Parity,
     calibration_texts,
     check_bundle,
@@ -174,7 +175,8 @@ def _write_foreign(
         elif pairs:
             trained = CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
             parity = measure_parity(trained, encoder, pairs, spec.budget)
-            parity.check(f" for {options.format}", ADVICE[spec.precision])
+            precision = "float32" if options.format == "sentence-transformers" else spec.precision
+            parity.check(f" for {options.format}", ADVICE[precision] if part is checkpoint else LARGER_SAMPLE)
         else:
             logger.warning("%s: not measured, because it has no held-out pairs; name some with --gate-data", part.path)
         card = render_foreign_card(part, spec, parity, encoder, options)

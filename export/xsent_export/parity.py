@@ -35,6 +35,7 @@ ADVICE = {  # what to do if an export loses too much, by its precision
     "int8": "--fp32 keeps the trained weights",
     "float32": "its weights are the trained ones, so export an earlier checkpoint",
 }
+LARGER_SAMPLE = "a larger --sample keeps more pieces"
 # Golden sentences cover what can differ between machines: scripts, signs, case, bytes outside the vocabulary, length.
 GOLDEN = (
     "The cat sleeps.",
@@ -171,7 +172,7 @@ def check_bundle(
     config = checkpoint.config
     is_part = pruned or (spec.num_layers, spec.dim) != (config.num_layers, config.dim)
     whole = CheckpointEncoder(checkpoint) if is_part else None
-    advice = "a larger --sample keeps more pieces" if pruned else ADVICE[spec.precision]
+    advice = LARGER_SAMPLE if pruned else ADVICE[spec.precision]
     parity = measure_parity(trained[spec.num_layers], exported, pairs, spec.budget, whole)
     parity.check(advice=advice)
     shallower = {depth: SentenceEncoder(folder, layers=depth) for depth in depths[:-1]}

@@ -165,3 +165,14 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert [hit.path for hit in library.search("cat", 9)] == ["notes-2/x.txt", "notes/x.txt"]
     assert library.read("notes-2/x.txt") == "# x\n1: The cat sleeps."
     raises(DataError, "expected 1 to", library.search, "x" * (MOST_CHARACTERS + 1))
+
+
+def test_all_passages_of_a_line_have_similar_ones(tmp_path: Path) -> None:
+    rest = "The central bank raised interest rates again because inflation stayed high this year. " * 6
+    kittens, bank = "Kittens love the couch and hunt mice.\n", "Inflation made the bank raise its rates.\n"
+    long = f"Cats sleep on sofas and hunt mice. {rest}\n"
+    write_files(tmp_path, {"n/long.txt": long, "n/a.txt": kittens, "n/b.txt": bank})
+    library = Library([tmp_path / "n"], SentenceEncoder(threads=1))
+    library.search("cats")
+    assert {hit.path for hit in library.similar("n/long.txt", 1, 2)} == {"n/a.txt", "n/b.txt"}
+    assert len(library.similar("n/long.txt", 1, 1)) == 1

@@ -54,6 +54,10 @@ def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) ->
     with mock.patch("sys.stdout.isatty", return_value=True):
         out = run("notes", folder, "when does the train leave?", "-n", 1, "--no-update")[1]
     assert "We leave on Friday morning. \x1b[1mThe train is at nine.\x1b[0m Bring the tickets.\n" in out
+    (folder / "ferry.md").write_text("# Head\x9b31mred\n\nThe ferry leaves at six.\n")
+    with mock.patch("sys.stdout.isatty", return_value=True):
+        out = run("notes", folder, "when does the ferry leave?", "-n", 1)[1]
+    assert "Head 31mred" in out
 
 
 def test_only_what_changed_is_read_again(folder: Path, encoder: SentenceEncoder) -> None:
@@ -119,6 +123,17 @@ def test_a_folder_that_cannot_be_listed_keeps_its_index(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", refuse)
+        raises(DataError, "cannot be read \\(Permission denied\\)", notes.update, encoder)
+    assert notes.size() == size
+    lstat = Path.lstat
+
+    def not_entered(path: Path) -> os.stat_result:
+        if path.parent == folder:
+            raise PermissionError(13, "Permission denied", str(path))
+        return lstat(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "lstat", not_entered)
         raises(DataError, "cannot be read \\(Permission denied\\)", notes.update, encoder)
     assert notes.size() == size
 

@@ -218,6 +218,7 @@ def test_subtitles_have_no_times(tmp_path: Path) -> None:
     assert texts(tmp_path, f"WEBVTT\n\n00:01.000 --> 00:02.000\n{heard}", "a.vtt") == [
         "Who is (perhaps) - there? a[i] (It is me.)"
     ]
+    assert texts(tmp_path, "1\n00:00:01,000 --> 00:00:02,000\nHello&#10;there.\n", "a.srt") == ["Hello there."]
     endless = f"1\n00:00:01,000 --> 00:00:02,000\nWe wait &#{'9' * 5000}; for you.\n"
     assert texts(tmp_path, endless, "a.srt") == ["We wait \ufffd for you."]
     named = "00:01.000 --> 00:02.000\nAnna: We met\n\n00:02.000 --> 00:03.000\nAnna: by the harbour, at six,\n\n"

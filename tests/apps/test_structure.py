@@ -47,6 +47,8 @@ def test_org_and_restructured_text(tmp_path: Path) -> None:
     expected = [(text, f"{ORG_NAMES} › {context}" if context else ORG_NAMES) for text, context in ORG_SHOWN]
     assert shown(tmp_path, "a.org", ORG) == expected
     assert shown(tmp_path, "a.rst", RST) == RST_SHOWN
+    wide = "======  ====\n名前    年齢\n======  ====\n太郎    20\n======  ====\n"
+    assert shown(tmp_path, "a.rst", wide) == [("名前: 太郎 · 年齢: 20", "")]
 
 
 def test_texts_and_pages(tmp_path: Path) -> None:
@@ -253,6 +255,10 @@ def test_data_is_no_passage_and_long_words_are(tmp_path: Path) -> None:
         (f"One.\n{BASE64}\nTwo.", "One. Two."),
         (f"One.\n\n-----BEGIN-----\n{WRAPPED}-----END-----\n", "One. BEGIN END"),
         (f"One.\ndata:image/png;base64,{WRAPPED}Two.", "One. Two."),
+        (
+            f'One.\n<img\n src="data:image/png;base64,{BASE64}"\n alt="A red\n bicycle">\nTwo.',
+            "One. A red bicycle Two.",
+        ),
         (f"One {token} two.", f"One {token} two."),
         (f"One {address} two.", f"One {address} two."),
         ("a" * 400, "a" * 400),
@@ -267,6 +273,8 @@ def test_lines_keep_their_numbers(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(f"{note}data:image/png;base64,{WRAPPED}\nEnd.\n")
     found = read_passages(tmp_path / "a.md")
     assert [passage.line for passage in found] == [6, 7, 8, 16]
+    (tmp_path / "b.md").write_text("<ruby>\n漢字<rt>\nかんじ\n</rt>\n</ruby>\n\n# End\n\nText.\n")
+    assert read_passages(tmp_path / "b.md")[-1].line == 9
     assert found[0].text.endswith("termination") and found[1].text.startswith("word")
 
 

@@ -49,6 +49,7 @@ def test_ordinary_text_stays() -> None:
         "10:00:00:123 came first",
         "npm i @babel/core, an a@b.de, 5 @ 3 €",
         "Call @17:30, or meet @5pm: 3 apples @2.50 each",
+        "We used n=20",
         "n=20 patients over p=95 days, T=85, id=ABC and color=FF0000",
         '"Yes" or "no"',
         "Liebe ist schön, sagt er.",
@@ -71,7 +72,12 @@ def test_odd_marks_do_no_harm() -> None:
     assert clean_text(f"It rains &#{'1' * 9999}; here.") == "It rains \ufffd here."
     assert clean_text(f"It rains &#{'0' * 50}65; here.") == "It rains A here."
     assert clean_text("> " * 9999 + "It rains.") == "It rains."
-    for text, clean in [("caf=E9 is", "café is"), ("=93Yes=94 he said", '"Yes" he said'), ("At=20\nhome", "At \nhome")]:
+    for text, clean in [
+        ("caf=E9 is", "café is"),
+        ("=93Yes=94 he said", '"Yes" he said'),
+        ("At=20\nhome", "At \nhome"),
+        ("Ja =96 gut", "Ja - gut"),
+    ]:
         assert clean_text(text) == clean
     assert clean_text("cafÃ© â€“ Å“uvre \u00c5\u2019") == "café - œuvre Œ"
 

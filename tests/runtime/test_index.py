@@ -23,7 +23,7 @@ from xsent.errors import DataError, FingerprintError
 from xsent.precision import widen
 from xsent.search.index import SearchIndex, semantic_search
 from xsent.search.lines import build_index, extend_index
-from xsent.search.store import IndexDatabase, Passage
+from xsent.search.store import IndexDatabase, Passage, _schema
 from xsent.search.vectors import STORED
 
 __all__ = ["encoder", "made", "path"]
@@ -64,6 +64,12 @@ def test_every_finite_float16_is_widened_exactly() -> None:
     widen(halves, wide)
     assert np.array_equal(wide, halves.astype(np.float32))
     assert np.array_equal(np.signbit(wide), np.signbit(halves))
+
+
+def test_the_schema_is_read_by_every_sqlite() -> None:
+    connection = mock.Mock(execute=mock.Mock(return_value=[]))
+    _schema(connection)
+    assert "iif" not in connection.execute.call_args[0][0]  # since SQLite 3.32
 
 
 def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder, path: Path) -> None:

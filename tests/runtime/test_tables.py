@@ -8,6 +8,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable
+from operator import length_hint
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,15 @@ from commands import Runner, raises, write_lines
 
 from xsent.errors import DataError
 from xsent.files.tables import Text, TextSource, column_names, read_pairs, read_rows
+
+
+def test_a_file_named_like_standard_input_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-").write_text("another\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\nc\n")))
+    source = TextSource("-")
+    texts = iter(source)
+    assert next(texts) == "a" and length_hint(source, -1) == -1 and list(texts) == ["b", "c"]
 
 
 def test_half_a_character_is_named_with_its_row(tmp_path: Path) -> None:
@@ -80,6 +90,9 @@ def test_a_table_in_an_old_encoding_is_read_with_a_warning(tmp_path: Path) -> No
         file.write_bytes(f"id;text\r\n1;{text}\r\n2;plain\r\n".encode(encoding))
         with pytest.warns(UserWarning, match=rf"ansi\.csv: read as {encoding}, because it is not UTF-8"):
             assert list(read_rows(file, ["id", "text"])) == [["1", text], ["2", "plain"]]
+    file.write_bytes("id;text\n1;猫が寝ています。\n2;plain\n".encode("iso2022_jp"))
+    with pytest.warns(UserWarning, match=r"ansi\.csv: read as ISO-2022-JP"):
+        assert list(read_rows(file, ["id", "text"])) == [["1", "猫が寝ています。"], ["2", "plain"]]
     file.write_bytes("id;text\n1;Zażółć gęślą jaźń\n".encode("cp1250"))  # another old encoding
     raises(DataError, r"ansi\.csv:2: not UTF-8", list, read_rows(file, ["id", "text"]))
 

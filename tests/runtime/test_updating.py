@@ -18,7 +18,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from indexes import Replay, Stop, encoder, made, path
 
-from xsent import DataError, Document, FingerprintError, SearchIndex, SentenceEncoder, extend_index, update_index
+from xsent import (
+    DataError,
+    Document,
+    FingerprintError,
+    SearchIndex,
+    SentenceEncoder,
+    build_index,
+    extend_index,
+    update_index,
+)
 from xsent.encoder import UnknownTextWarning
 from xsent.files.atomic import only_writer
 from xsent.search.store import IndexDatabase, passage_keys
@@ -221,6 +230,11 @@ def test_lines_and_documents_keep_apart(path: Path, made: Path, encoder: Sentenc
     with pytest.raises(DataError, match="an index of documents, from xsent notes; choose another name for lines"):
         extend_index(made, ["Anna"], encoder)
     assert texts(made) == {"a": ["Clara sees Zoe."]}
+    empty = path.with_name("empty.index")
+    update_index(empty, [Document("a.md", "1", [])], encoder)  # no rows
+    for resume in (False, True):
+        with pytest.raises(DataError, match="an index of documents, from xsent notes; choose another name for lines"):
+            build_index(empty, ["Anna"], encoder, resume=resume)
     # Said where a stream of vectors ends; one that is dropped half-way swallows Ctrl-C as well.
     with pytest.warns(UnknownTextWarning, match="1 of 1"):
         update_index(path, [document("a", "ሰላም ለዓለም")], encoder)
@@ -229,6 +243,8 @@ def test_lines_and_documents_keep_apart(path: Path, made: Path, encoder: Sentenc
 def test_what_is_refused(path: Path, encoder: SentenceEncoder) -> None:
     update_index(path, [document("a", "1")], REPLAY)
     raises(FingerprintError, REPLAY.fingerprint, update_index, path, [document("a", "1")], encoder)
+    latin = Document("caf\udce9.md", "1", [(1, "a")])  # a file name in another encoding
+    raises(ValueError, "its name has a lone surrogate", update_index, path, [latin], REPLAY)
 
     def documents(name: str, force: bool) -> Iterator[Document]:
         raises(DataError, "another process is writing it", update_index, path, [], REPLAY, force=force)

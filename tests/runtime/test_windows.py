@@ -66,6 +66,16 @@ def test_windows_survive_additions_and_interruptions(
     assert contents(stopped)["passages"] == contents(whole)["passages"]
 
 
+def test_a_long_line_of_markup_has_no_windows(tmp_path: Path, encoder: SentenceEncoder) -> None:
+    comment = f"<!-- {LONG} -->"
+    assert windows_of(comment, encoder) == [comment]
+    for lines in ([comment, "The cat sleeps."], ["The cat sleeps.", comment]):
+        build_index(tmp_path / "x.index", lines, encoder, force=True)
+        with SearchIndex(tmp_path / "x.index") as index:
+            index.verify()
+            assert index.state.rows == len(index) == 1
+
+
 def test_windows_are_sentences(encoder: SentenceEncoder) -> None:
     windows = windows_of(LONG, encoder)
     assert " ".join(windows) == LONG.strip() and FACT in windows[10] and max(map(len, windows)) <= 100

@@ -17,7 +17,6 @@ SHAPES = """
 import sys
 import torch
 from pathlib import Path
-from types import SimpleNamespace
 from trainings import train
 from xsent.cpu import process_memory
 train(Path(sys.argv[1]), Path(sys.argv[2]))
@@ -58,9 +57,8 @@ def test_large_tensors_between_others_are_given_back() -> None:
     assert float(left) < 20  # of 200 MiB
 
 
-def test_only_one_rank_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    logger = logging.getLogger("xsent_train")
-    monkeypatch.setattr(logger, "level", logger.level)  # which is restored
+def test_only_one_rank_logs(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.NOTSET, "xsent_train")  # which is restored
     monkeypatch.setattr(devices, "Fabric", lambda **_: SimpleNamespace(launch=lambda: None, is_global_zero=False))
     devices.launch(1)
     assert not logging.getLogger("xsent_train.trainer").isEnabledFor(logging.WARNING)

@@ -106,9 +106,7 @@ def tune(
     if tests is not None:
         languages_of(CheckpointEncoder(start), tests)  # fails before the work if there are none
     own = recognise_text(text, start.languages)
-    kept = recognise_text(keep, start.languages) if keep else OwnText(PAIRS, Counter(), [])
-    if kept.kind != PAIRS:
-        raise DataError(f"{keep}: {kept.kind}; general text to keep must be {PAIRS}: {LAYOUTS[PAIRS]}")
+    kept = _kept(keep, start.languages) if keep else OwnText(PAIRS, Counter(), [])
     recipe = _recipe(start, own, kept, lines_seen, small)
     del start  # which takes memory
     folder = out / STAGE
@@ -123,6 +121,15 @@ def tune(
     after = load_checkpoint(trainer.train())
     del trainer  # which takes memory
     return Comparison(after.path, before, _scores(after, held_out, tests))
+
+
+def _kept(path: Path, known: Sequence[str]) -> OwnText:
+    """What is in a file of general text, without its sentences that have no translation, which `_write` drops."""
+    found = recognise_text(path, known)
+    if found.kind != PAIRS:
+        raise DataError(f"{path}: {found.kind}; general text to keep must be {PAIRS}: {LAYOUTS[PAIRS]}")
+    pairs = Corpus([path], frozenset(found.languages))
+    return found._replace(languages=Counter(pair.language for pair in pairs if not pair.alone))
 
 
 def size_in_bytes(size: str) -> float:

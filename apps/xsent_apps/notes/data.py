@@ -37,9 +37,10 @@ def without_data(lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 def _words_of(picture: re.Match[str]) -> str:
-    """The words that describe a picture, in the place of its tag."""
+    """The words that describe a picture, in the place of its tag, which may have several lines."""
     alt = _ALT.search(picture[1])
-    return (alt[1] or alt[2] or "") if alt else ""
+    words = " ".join((alt[1] or alt[2] or "").split()) if alt else ""
+    return words + "\n" * picture[0].count("\n")
 
 
 def _if_text(run: re.Match[str]) -> str:

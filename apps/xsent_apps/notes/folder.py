@@ -16,7 +16,7 @@ from xsent_apps.notes.read import READERS, kind_of, read_passages
 from xsent_apps.notes.source import Remarks
 
 INDEX = ".xsent-notes"  # default name of the index, in the folder itself
-READING = "22"  # version of the rules that turn files into passages; a change makes all files be read again
+READING = "23"  # version of the rules that turn files into passages; a change makes all files be read again
 
 
 class Notes:
@@ -113,8 +113,11 @@ class Notes:
             for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
                 try:
                     found = path.lstat()
-                except OSError:  # it has just been removed
+                except FileNotFoundError:  # it has just been removed
                     continue
+                except OSError as error:  # a folder that can be listed, but not entered
+                    unread(OSError(error.errno, error.strerror, parent))
+                    break
                 if not stat.S_ISREG(found.st_mode):
                     continue
                 if kind_of(path) not in READERS:

@@ -29,4 +29,4 @@ def without_furigana(text: str) -> str:
 
 def without_ruby_tags(text: str) -> str:
     """A text without the readings that are written as <ruby>."""
-    return _TAGS.sub("", text)
+    return _TAGS.sub(lambda found: "\n" * found[0].count("\n"), text)

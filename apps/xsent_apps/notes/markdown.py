@@ -66,7 +66,7 @@ _QUERY = re.compile(  # code in the place of which Obsidian shows what it finds
 )
 _HIGHLIGHT = re.compile(r"^[ \t]*+\{[{%][<%]?-? ?/? ?(?:end)?highlight\b[^{}\n]*+\}{1,2}[ \t]*+$", re.MULTILINE)
 _FENCE = "~~~~"  # takes the place of what Jekyll and Hugo write around code
-_CODE = "\0"  # in the place of code
+_CODE = re.compile("\0(\\d+)\0")  # in the place of code, with its number
 _STRUCTURE = "\\#`~"  # signs that need their backslash: they could begin a heading or code
 _BLOCK_TAGS = (
     "address article aside blockquote br center dd details div dl dt figcaption figure footer h[1-6] header hr img li "
@@ -123,14 +123,14 @@ def _shown(text: str) -> str:
         if kind in ("opening", "gone"):
             pieces.append((found["caption"] or "") + "\n" * text.count("\n", found.start(), end))
         else:
-            pieces.append(_CODE)
+            pieces.append(f"\0{len(code)}\0")
             code.append(found[0] if kind != "escape" or found[0][1] in _STRUCTURE else found[0][1])
         if kind == "opening" and text[found.start() - 1 : found.start()] == " " == text[end : end + 1]:
             end += 1  # of the spaces around a comment, one stays
         start = place = end
     pieces.append(text[start:])
-    kept = iter(code)
-    return re.sub(_CODE, lambda _: next(kept, ""), _plain("".join(pieces)))
+    # By number: a mark in the address of a link, or in a tag, is not shown.
+    return _CODE.sub(lambda found: code[int(found[1])], _plain("".join(pieces)))
 
 
 def _plain(text: str) -> str:

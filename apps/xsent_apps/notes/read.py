@@ -176,7 +176,8 @@ def _read_subtitles(text: str) -> Source:
                 lines += [*hyphens.rejoined(title, shortest=1), (number, "")]
             title = []
         elif spoken:
-            heard = _HEARD.sub("", without_entities(_CUE_TAG.sub("", without_ruby_tags(_VOICE.sub(r"\1: ", line)))))
+            plain = without_entities(_CUE_TAG.sub("", without_ruby_tags(_VOICE.sub(r"\1: ", line))))
+            heard = _HEARD.sub("", plain).replace("\n", " ")
             if not said:
                 before, speaker = speaker, (_SPEAKER.match(heard) or [""])[0]
                 heard = heard.removeprefix(before)

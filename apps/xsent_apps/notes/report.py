@@ -121,9 +121,8 @@ def print_hits(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: b
     for hit, sentence in zip(hits, best, strict=True):
         where = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
         text = hit.text.replace(sentence, f"{_BOLD}{sentence}{_PLAIN}", 1).replace("\n", f"\n{_INDENT}")
-        text = _CONTROL.sub(" ", text)
         place = f"{where}  {headings_of(hit.context)}".rstrip()
-        typer.echo(f"{hit.score:.2f}  {_DIM}{place}{_PLAIN}\n{_INDENT}{text}")
+        typer.echo(_CONTROL.sub(" ", f"{hit.score:.2f}  {_DIM}{place}{_PLAIN}\n{_INDENT}{text}"))
 
 
 def _nearest_sentence(text: str, vector: ArrayLike, encoder: SentenceEncoder) -> str:

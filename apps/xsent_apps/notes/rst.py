@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from unicodedata import east_asian_width
 
 from xsent.files.hyphens import Hyphens
 from xsent_apps.notes.furigana import without_furigana
@@ -167,7 +168,10 @@ class _File:
             elif not line.startswith(indent):
                 break
             elif line.strip() and not _BORDER.match(line):
-                cells = (line[start:end].strip().replace("|", "\\|") for start, end in pairwise([*starts, None]))
+                # A Chinese or Japanese character takes two columns.
+                wide = "".join(f"{each}\0" if east_asian_width(each) in "WF" else each for each in line)
+                parts = (wide[start:end].replace("\0", "") for start, end in pairwise([*starts, None]))
+                cells = (part.strip().replace("|", "\\|") for part in parts)
                 rows.append((self._place + 1, f"| {' | '.join(map(_inline, cells))} |"))
             self._place += 1
         if not borders:  # it has no end

@@ -20,7 +20,7 @@ _METAVARS = {"Path": "PATH", "path": "PATH", "file": "PATH", "int": "N", "float"
 _TYPE = re.compile(r" <(?:list\[)?(.+?)(?: range)?\]?>$")  # as typer shows it: <int range>
 _NOTES = re.compile(r"\s*\[([^\[\]]*)\]$")  # what it adds to a help: [default: 10; x>=1]
 _RANGE = re.compile("<=?x|x[<>]")
-# Of Python, in a message: k = 0, space = 'foo', layers=3; not in the name of a file, such as id=5/part.parquet.
+# Of Python, in a message: k = 0, space = 'foo', layers=3; not in a path such as id=5/part.parquet.
 _ARGUMENT = re.compile(r"(?<![\w/])(\w+)(?: = |=(?=[\w'.-]+(?:[ ;,)]|$)))(?:'([\w.-]*)')?")
 _SURPLUS = re.compile(r"Got unexpected extra argument\S* \((.*)\)$", re.DOTALL)  # click's words
 

@@ -18,7 +18,8 @@ Columns = Mapping[str, type]  # names, and types of the values: str, int or floa
 _ENDINGS = (".tsv", ".jsonl")
 _SCREEN = 100  # rows aligned at once in a table, so that memory does not grow
 _WIDEST = 40  # characters that a column of texts is padded to in a table
-# What ends a line for some program, with the white space around it; only a run's first place is tried, for linear time.
+# What ends a line or a field for some program; a line break with the white space around it, which is tried only at the
+# beginning of the white space, for linear time.
 _BREAKS = re.compile(r"(?<!\s)\s*[\n\r]\s*|[\t\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 

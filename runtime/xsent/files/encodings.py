@@ -122,6 +122,11 @@ def old_encoding(content: bytes) -> str:
     return "" if b"\0" in content or _unicode(content) else _guess(content)[1]
 
 
+def is_iso2022_jp(content: bytes) -> bool:
+    """Whether a text is in ISO-2022-JP, all of whose bytes are ASCII."""
+    return b"\x1b" in content and content.isascii() and bool(_ESCAPES.search(content))
+
+
 def _western(content: bytes) -> str | None:
     """A text in cp1252, if bytes that are not Unicode look like one."""
     if (text := _strict(content, "cp1252")) is None:
@@ -145,7 +150,7 @@ def _unicode(content: bytes) -> Decoded | None:
                 return Decoded(text, _NAMES[codec])
         if b"\0" in content:
             raise DataError("contains binary data, not text")
-    if _ESCAPES.search(content) and content.isascii():
+    if is_iso2022_jp(content):
         # The newer standard has the numbers in circles that mail programs write without saying so.
         newer = content.replace(b"\x1b$B", b"\x1b$(Q")
         return Decoded(_strict(content, "iso2022_jp_ext") or newer.decode("iso2022_jp_2004", "replace"), "ISO-2022-JP")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from xsent.errors import DataError, warn
-from xsent.files.encodings import not_utf8, old_encoding, wide_encoding
+from xsent.files.encodings import is_iso2022_jp, not_utf8, old_encoding, wide_encoding
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # the first bytes of compressed files
@@ -56,6 +56,10 @@ def decoded_lines(source: str | Path) -> Iterator[str]:
                 raise _undecodable(source, number, line) from error
             warn(f"{source_name(source)}: read as {codec}, because it is not UTF-8")
             yield from _old_lines(source, number, chain(sample, lines), codec)
+            return
+        if ascii_so_far and is_iso2022_jp(line):
+            warn(f"{source_name(source)}: read as ISO-2022-JP, because of its escape sequences")
+            yield from _old_lines(source, number, chain([line], lines), "iso2022_jp_ext")
             return
         ascii_so_far = ascii_so_far and line.isascii()
         yield text
@@ -130,10 +134,12 @@ def raw_lines(source: str | Path) -> Iterator[bytes]:
 
 
 def file_state(source: str | Path) -> tuple[int, ...] | None:
-    """Size, modification time and inode of a regular file; None for a pipe."""
+    """Size, modification time and inode of a regular file; None for a pipe and for standard input."""
+    if str(source) == "-":  # even if a file has this name
+        return None
     try:
         found = os.stat(source)
-    except OSError:  # standard input, or a missing file, which reading will report
+    except OSError:  # a missing file, which reading will report
         return None
     return (found.st_size, found.st_mtime_ns, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 

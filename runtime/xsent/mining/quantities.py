@@ -11,12 +11,13 @@ from typing import NamedTuple
 from xsent.fractions import FRACTION, fraction_value
 from xsent.mining.clock_words import clock_times
 from xsent.mining.number_words import HALF, TABLES, both_halves, number_words
-from xsent.numbers import DECIMAL, LETTERS, Number, find_numbers, value
+from xsent.numbers import DECIMAL, LETTERS, Forms, Number, find_numbers, value
 
 _HALF_MORE = (
     " (?:and a half|et demie?|[ye] (?:un |um )?(?:medi|mei|mezz)[ao]|en een half|с половиной)" + f"(?![{LETTERS}])"
 )
 _AND_HALF = re.compile(f"(?: ?[^\\W\\d_]{{1,12}})?{_HALF_MORE}|(?:時間|年|[かヶ]月)半")
+_HALF_PAST = re.compile(f" (?:et demie?|[ye] (?:medi|mei|mezz)[ao])(?![{LETTERS}])")  # midi et demi
 _ONE = re.compile(
     f"(?<!\\w)(?:(?:an?|one|une?|una|uma?|een) |un['’])(?=[^\\W\\d_]{{1,12}}{_HALF_MORE})"
 )  # an hour and a half
@@ -180,8 +181,7 @@ def _read(folded: str, number: Number) -> list[Quantity]:
     if number.kind not in ("plain", "amount", "decimal", "article"):
         return [Quantity(frozenset(forms), _hours(forms, number.kind), "") for forms in number.words]
     (forms,) = number.words
-    if (forms[0].isdigit() or forms[0][0] == "t") and _AND_HALF.match(folded, number.end):  # midi et demi
-        forms = (f"{forms[0]}{DECIMAL}5",) if forms[0].isdigit() else tuple(f"{form[:3]}30" for form in forms)
+    forms = _with_half(folded, number.end, forms)
     before = folded[max(0, number.start - _BEFORE) : number.start]
     is_negative = _MINUS.search(before) or any(sign.match(folded, number.end) for sign in (_BEFORE_CHRIST, _BELOW_ZERO))
     if unit := _unit(folded, number, before):
@@ -203,6 +203,15 @@ def _read(folded: str, number: Number) -> list[Quantity]:
         also |= _OF_HALF
     noun = _NOUN.match(folded, number.end) if not unit else None
     return [Quantity(frozenset(forms), also, unit, (noun[1] or ":") if noun else "", number.kind == "article")]
+
+
+def _with_half(folded: str, end: int, forms: Forms) -> Forms:
+    """The forms of a number with the half that may follow it: "two and a half", "midi et demi"."""
+    if forms[0].isdigit() and _AND_HALF.match(folded, end):
+        return (f"{forms[0]}{DECIMAL}5",)
+    if forms[0][0] == "t" and forms[0].endswith("00") and _HALF_PAST.match(folded, end):
+        return tuple(f"{form[:3]}30" for form in forms)
+    return forms
 
 
 def _unit(folded: str, number: Number, before: str) -> str:

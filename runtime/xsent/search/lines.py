@@ -167,6 +167,8 @@ def _add_lines(
     Raises DataError if none of them has text, or if the earlier ones do not match the index.
     """
     with closing(IndexWriter(path)) as writer:
+        if writer.database.documents():
+            _refuse_documents(path, writer.state)
         start, read = writer.state.start, writer.state.lines - writer.state.start
         writer.state.check_fingerprint(encoder.fingerprint_of(space), path, clean=encoder.clean)
         blocks = _blocks(texts, source, start)

@@ -136,7 +136,7 @@ COMMIT"""
 
 def _schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
     """The schema of a database, without the tables that FTS5 creates, which differ by version."""
-    own = "iif(name LIKE 'words!_%' ESCAPE '!', '', sql)"
+    own = "CASE WHEN name LIKE 'words!_%' ESCAPE '!' THEN '' ELSE sql END"  # iif needs SQLite 3.32
     return set(connection.execute(f"SELECT type, name, tbl_name, {own} FROM sqlite_master"))
 
 

@@ -28,7 +28,7 @@ def windows_of(text: str, encoder: "SentenceEncoder") -> list[str]:
     if len(text) <= encoder.max_length:
         return [text]
     with suppress(ValueError):  # the encoder names the line
-        if encoder.count_tokens(text) > encoder.max_length:
+        if encoder.count_tokens(text) > encoder.max_length and has_words(text):  # a cut tag would look like words
             read = clean_text(text) if encoder.clean else text
             return [window for window in _joined(read) if has_words(window)] or [text]
     return [text]

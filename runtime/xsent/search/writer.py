@@ -215,12 +215,20 @@ class _Unsaved:
 
 
 def _check_named(document: Document) -> None:
-    """Raise TypeError if this is not a document with a name and a stamp that are str: SQLite would store anything."""
+    """Raise TypeError or ValueError if a name, a stamp or a source is not valid text: SQLite would store anything."""
     if not isinstance(document, Document):
         raise TypeError(f"got {document!r:.80}; expected documents, such as Document(name, stamp, passages)")
-    for field in ("name", "stamp"):
+    for field in ("name", "stamp", "source"):
         if not isinstance(value := getattr(document, field), str):
             raise TypeError(f"document {document.name!r}: its {field} is {value!r:.80}; convert it with str")
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:  # of a file name in another encoding
+            half = error.object[error.start]
+            raise ValueError(
+                f"document {document.name!r}: its {field} has a lone surrogate ({half!r}), which is not valid text; "
+                "use os.fsencode(name).decode(errors='replace')"
+            ) from error
 
 
 def _parts(document: Document, passage: Any) -> tuple[int, str, str]:  # noqa: ANN401  validates caller input

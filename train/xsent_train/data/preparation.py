@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_file, sweep
 from xsent_train.checkpoint import read_about
-from xsent_train.data.corpus import ALONE, ENGLISH, Corpus, L, Line, Pair, tally, write_pairs
+from xsent_train.data.corpus import ALONE, ENGLISH, FEWEST, Corpus, L, Line, Pair, tally, write_pairs
 from xsent_train.data.sampling import Cell, cell_shares
 from xsent_train.data.store import ABOUT, Store
 from xsent_train.data.vocabulary import sample_text, train_vocabulary
@@ -123,7 +123,7 @@ class CorpusSurvey:
         for (_, code), count in self.counts.items():
             lines[code] += count
         if count := held_out + lines[language]:
-            if (sources := sum(code == language for _, code in self.counts)) > count // 2:
+            if (sources := sum(code == language for _, code in self.counts)) > max(count // 2, FEWEST):
                 return (
                     f"{sources:,} sources in {count:,} lines in {language!r}, too many to measure; the first column is "
                     "the same in all lines of one origin, such as own"

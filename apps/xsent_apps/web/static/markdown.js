@@ -54,9 +54,9 @@ export function readMarkdown(note) {
       const { fenced, span, escaped, word, braced, listed, caption } = rest.at(-1);
       const kept = (QUERY.test(fenced) ? "" : fenced) ?? span ?? (/[\\#`~]/.test(escaped) ? found : escaped);
       if (kept) code.push(kept);
-      return kept ? "\0" : (word ?? braced ?? listed ?? caption ?? emptyLines(found));
+      return kept ? `\0${code.length - 1}\0` : (word ?? braced ?? listed ?? caption ?? emptyLines(found));
     });
-  const text = withoutMarks(shown).replace(/\0/g, () => code.shift());
+  const text = withoutMarks(shown).replace(/\0(\d+)\0/g, (_, number) => code[number]); // a mark in an address is not shown
   return { text, names: content ? namesIn(content) : [] };
 }
 
