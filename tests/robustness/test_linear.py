@@ -265,6 +265,7 @@ WORDS = [
 QUANTITIES = marks("1 1/2 ", "1/2 cup ", "m2 ", "1 m2", "1⁄2", every=2) + marks(
     "two ", "twenty-", "hundert", "thousand ", "quatre vingt ", "一", "十人", "5 km ", "-5 ", "1万", "at_", "l'"
 )
+QUANTITIES += [*marks("viertel vor acht ", every=4), Repeated("\u0301\u0327", start="a")]
 QUANTITIES += marks("10^6 ", "half ", "half past ", "mil ", "mille", "zweieinhalb", "1⁄2 ", "2 et demie ", "半")
 QUERIES = marks("a", "é", "漢", "a ", "1", "_", '"', "*", "NEAR(", "(", ")", "-", "^", ":", "\u0315\u0300")
 
@@ -397,6 +398,11 @@ def test_rows(repeated: Repeated) -> None:
         return lambda: _BREAKS.sub(" ", text)
 
     assert_linear(work, repeated)
+
+
+@pytest.mark.parametrize("repeated", marks("_", "a_", "n'", "はを", "\u0301\u0327", middle="\n"), ids=str)
+def test_differences(repeated: Repeated) -> None:
+    assert_linear(lambda text: lambda: difference(text, f"{text}a"), repeated)
 
 
 @pytest.mark.parametrize("repeated", QUERIES, ids=str)

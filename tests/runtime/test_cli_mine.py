@@ -10,6 +10,7 @@ from commands import Runner, assert_refused, edit_json, write_lines
 from conftest import sentences
 
 from xsent import SentenceEncoder, mine_bitext
+from xsent.cli.mine import _beginning
 
 TRANSLATIONS = {
     "The cat sleeps on the sofa.": "Le chat dort sur le canapé.",
@@ -180,3 +181,8 @@ def test_the_copy_of_a_line_that_has_a_translation_is_no_pair(run: Runner, tmp_p
         sides = (trg, src) if swapped else (src, trg)
         found = {(*sorted(pair),) for pair in pairs_of(run("mine", *sides, "--threshold", "1.1")[1])}
         assert found == {*zip(german, english, strict=True)}
+
+
+def test_the_beginning_of_a_central_text() -> None:
+    assert _beginning("請求書" * 40) == "請求書" * 26 + "請…"
+    assert _beginning("a b") == "a b"

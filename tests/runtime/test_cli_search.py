@@ -53,6 +53,9 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
         out = run(*search, *arguments, *one, stdin=many)[1]
         assert out.splitlines()[-1] == "300\t1.5000\t1\tAnna sees Boris."
     assert_refused(run(*search, "-"), "standard input: empty; expected one query per line")
+    queries.write_text("id,q\n1,Anna\n,Boris\n")
+    code, out, _ = run(*search, "--queries", queries, "--column", "q", "--id", "id", *one)
+    assert code == 0 and out.splitlines()[-1].startswith("\t")
     for wrong in ([], ["Anna", "--queries", "-"], ["Anna", "-n", 0]):
         assert run(*search, *wrong)[0] == 2
 

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from commands import Runner, assert_refused, write_files
 
-from xsent.bundle import Bundle
+from xsent.bundle import Bundle, builtin_path
 from xsent.cli import doctor
 from xsent.cli.doctor import Finding
 
@@ -116,6 +116,12 @@ def test_the_trial_measures_each_depth(
     measured = json.loads(capsys.readouterr().out)
     assert set(measured) == {"difference", "tokens", "milliseconds", "depths", "mebibytes"}
     assert measured["tokens"] > 10 and measured["milliseconds"] > 0
+
+
+def test_no_module_of_the_current_folder_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("statistics.py").write_text("raise SystemExit(7)")
+    assert doctor.examine_encoding(Bundle.open(builtin_path()), "numpy").status == "good"
 
 
 def test_the_command_prints_a_line_a_finding(

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import os
 import subprocess
 import sys
 import time
@@ -15,6 +16,20 @@ from xsent.cli import terminal
 from xsent.cli.terminal import format_table, markdown_table, one_line_errors
 from xsent.errors import BundleError, DataError
 from xsent.progress import Progress, known_total
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"), [("KeyboardInterrupt", 130, "interrupted"), ("ValueError('x')", 1, "x")]
+)
+def test_one_line_also_when_the_reader_is_gone(error: str, code: int, line: str) -> None:
+    script = "from xsent.cli.terminal import one_line_errors\nwith one_line_errors():\n    print('row')\n    raise "
+    read, write = os.pipe()
+    os.close(read)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-c", script + error]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (code, f"Error: {line}\n")
 
 
 def test_expected(capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,7 +129,7 @@ def examine_encoding(bundle: Bundle, backend: str) -> Finding:
     """Whether a backend gives the bundle's golden vectors on this machine, how fast, and in how much memory."""
     subject = f"{backend} backend"
     failed: Status = "problem" if backend == default_backend() else "warning"
-    command = [sys.executable, "-c", _CHILD, str(bundle.path), backend]
+    command = [sys.executable, "-P", "-c", _CHILD, str(bundle.path), backend]  # no modules of the current folder
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:

@@ -1,5 +1,6 @@
 """`xsent documents`: document vectors that do not depend on the language, and aligned documents."""
 
+import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -174,10 +175,15 @@ def _read_corpus(source: str) -> Corpus:
     find_extra("documents", "sentencex")
     folder = Path(source)
     if source != "-" and folder.is_dir():
-        corpus = {file.stem: "\n".join(read_lines(file)) for file in sorted(folder.glob("*.txt"))}
+        corpus = {_name_of(file): "\n".join(read_lines(file)) for file in sorted(folder.glob("*.txt"))}
     else:
         corpus = {str(number): document for number, document in enumerate(read_lines(source), 1)}
     if not corpus:
         expected = "a file with one document per line, or a folder with one .txt file per document"
         raise DataError(f"{source_name(source)}: no documents; expected {expected}")
     return corpus
+
+
+def _name_of(file: Path) -> str:
+    """The name of a document; that of a file may be in another encoding than UTF-8."""
+    return os.fsencode(file.stem).decode(errors="backslashreplace")

@@ -12,7 +12,7 @@ import typer
 
 from xsent.cli import options
 from xsent.cli.rows import asks_json, row_output
-from xsent.cli.terminal import counted, format_table
+from xsent.cli.terminal import counted, format_table, plain
 from xsent.errors import DataError, find_extra
 from xsent.files.tables import TextSource, place_of, read_pairs
 from xsent.files.text import source_name
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from xsent.encode_options import OnLong
     from xsent.similarity import Ints
+
+_CENTRAL = 80  # most characters shown of a cluster's central text
 
 
 def mine(
@@ -255,7 +257,7 @@ def cluster(
             write([*found_in, place_of(text, row + 1), text])
     listed = []
     for row, name in enumerate(names, 1):
-        central = shorten(read[name.central], 80, placeholder="…")
+        central = _beginning(read[name.central])
         listed.append({"cluster": row, "texts": name.size, "name": str(name), "central text": central})
     if listed:
         typer.echo(format_table(listed), err=True)
@@ -328,3 +330,9 @@ def vectors_of(
             with Progress("sentences", len(texts[side])) as progress:
                 found[side] = map_rows(progress.count(vectors), note)
     return [found[side] for side in range(len(texts))]
+
+
+def _beginning(text: str) -> str:
+    """The first words of a text; its first characters if no spaces separate words."""
+    short = shorten(text, _CENTRAL, placeholder="…")
+    return short if short != "…" else f"{plain(text)[: _CENTRAL - 1]}…"

@@ -112,7 +112,7 @@ def search(
         typer.echo(f"{index}: incomplete, {lines}; xsent index --resume continues it", err=True)
     encoder = SentenceEncoder(model, layers=layers, threads=threads)
     texts = TextSource(source, column, id) if source else [query or ""]
-    name = ""
+    name: str | None = None
     as_json = asks_json(output, as_json)
     columns = {**({"query": str} if source else {}), **(_JSON_COLUMNS if as_json else _COLUMNS)}
     with row_output(output, columns, as_json=as_json, force=force) as write:
@@ -122,7 +122,7 @@ def search(
             for hit in hits:
                 place = [hit.line, hit.id or None, hit.text, hit.close] if as_json else [hit.id or hit.line, hit.text]
                 write([*([name] if source else []), hit.score, *place])
-        if not name:
+        if name is None:
             raise DataError(f"{source_name(source or '')}: empty; expected one query per line")
         if not (source or hits):
             reason = "it has no lines" if least is None else f"no line has a score of {least} or more; lower --least"

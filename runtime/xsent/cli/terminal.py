@@ -55,7 +55,6 @@ def one_line_errors() -> Iterator[None]:
         _drop_stdout()
         sys.exit(FAILED)
     except OSError as error:
-        _drop_stdout()
         reason = error.strerror or str(error)
         _exit(f"{error.filename}: {reason}" if error.filename else reason, FAILED)
     except MemoryError:
@@ -81,6 +80,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def _exit(message: str, code: int) -> None:
+    _drop_stdout()
     line = plain(message)
     sys.stderr.write(f"Error: {line if len(line) <= _LONG else f'{line[:_LONG]} … {line[-_LONG:]}'}\n")
     sys.exit(code)

@@ -38,12 +38,14 @@ def clock_times(folded: str) -> tuple[str, list[Number]]:
     """A text in lower case without its times of day in words, whose places stay empty, and these times."""
     times: list[Number] = []
     for pattern, offset, sign in _PATTERNS if _MAYBE.search(folded) else ():
-        for found in [*pattern.finditer(folded)]:
+        every = [*pattern.finditer(folded)]
+        for found in every:
             groups = found.groupdict()
             minute = groups.get("minute") or "0"
             minutes = 60 * _value(_HOURS, groups["hour"]) + offset + sign * _value(_MINUTES, minute)
             times.append(Number("plain", *found.span(), (both_halves(minutes),)))
-            folded = folded[: found.start()] + "\0" * len(found[0]) + folded[found.end() :]
+        if every:
+            folded = pattern.sub(lambda found: "\0" * len(found[0]), folded)
     return folded, times
 
 

@@ -20,13 +20,15 @@ _CONTRACTED = re.compile(
     r"\b(?:do|does|did|is|are|was|were|have|has|had|wo|ca|could|would|should|must|might|need|ai)n't\b"
     r"(?! (?:i|you|he|she|it|we|they|there)\?)"
 )
-_FRENCH = re.compile(r"\bn(?:e |')(?:[^\s.,;]+ ){1,3}?(?:plus|personne)\b(?! que| qu'| ou moins)|\bpersonne n(?:e |')")
+_FRENCH = re.compile(
+    r"\bn(?:e |')(?:[^\s.,;]{1,40} ){1,3}?(?:plus|personne)\b(?! que| qu'| ou moins)|\bpersonne n(?:e |')"
+)
 _NUMBERED = re.compile(r"\bno[.]? ?(?=[0-9])")  # No. 5, nº 5
 _WHATEVER = re.compile(r"\b(?:кто|что|где|как|куда|сколько|как(?:ой|ая|ое|ие|им|ую))\w* бы (?:\w+ ){0,2}ни\b")
 
 
 def _pattern(written: str) -> re.Pattern[str]:
-    words = (re.escape(word).replace(r"\*", r"\w*").replace("_", " ") for word in written.split())
+    words = (re.escape(word).replace("_", " ").replace(r"\*", r"[^\W_]*") for word in written.split())
     return re.compile(f"(?<![^\\W_])(?:{'|'.join(words)})(?![^\\W_])")
 
 

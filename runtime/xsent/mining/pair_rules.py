@@ -1,6 +1,5 @@
 """What the texts of two sides say about their pairs: other numbers, opposites, and copies, which nobody translated."""
 
-import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from xsent.mining.opposites import Poles, exclude, poles_of
 from xsent.mining.quantities import Quantity, differ, quantities
 from xsent.similarity import Ints, TopK
-from xsent.words import joined_keys
+from xsent.words import joined_keys, normalize
 
 # A cosine that translations reach (19 of 20 in Tatoeba) and few other neighbours do.
 _TRANSLATED = 0.65
@@ -70,7 +69,7 @@ class PairRules:
 
 
 def _read(text: str) -> _Read:
-    return _Read(quantities(text), poles_of(unicodedata.normalize("NFKC", text)))
+    return _Read(quantities(text), poles_of(normalize("NFKC", text)))
 
 
 def _differ(first: _Read, second: _Read) -> bool:

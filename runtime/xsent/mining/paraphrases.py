@@ -20,7 +20,6 @@ Shapes: n rows, D dimensions, K neighbours, p pairs.
 import hashlib
 import operator
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
@@ -36,7 +35,7 @@ from xsent.mining.opposites import opposed
 from xsent.mining.quantities import differ, quantities
 from xsent.similarity import Floats, Ints, NormalizedBlocks, TopK
 from xsent.tasks import text_list
-from xsent.words import has_words
+from xsent.words import has_words, normalize
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -56,7 +55,7 @@ Difference = Literal["number", "negation", "opposite", "order"]
 _WORD = re.compile(r"[^\W\d_]+")
 # Words that are subjects by their form: "Gestern kam ich" is "Ich kam gestern".
 _SUBJECTS = set("ich du er wir ik jij hij wij we".split())
-_JAPANESE_ROLES = re.compile("(.+?)[はが](.+?)[をに](.+)")
+_JAPANESE_ROLES = re.compile("(?>(.+?)[はが])(?>(.+?)[をに])(.+)", re.DOTALL)  # atomic, for linear time
 _LIST = set("and et und y e or ou oder o и или".split())  # what is on both sides of these may be swapped
 _ALIKE = 2  # most words with which both sides begin or end, such as an article
 # Words that mark a passive or a list, in which names may come in another order.
@@ -161,7 +160,7 @@ def difference(first: str, second: str) -> Difference | None:
     """
     if differ(quantities(first), quantities(second)):
         return "number"
-    texts = [unicodedata.normalize("NFKC", text) for text in (first, second)]
+    texts = [normalize("NFKC", text) for text in (first, second)]
     if negations_differ(*texts):
         return "negation"
     if opposed(*texts):

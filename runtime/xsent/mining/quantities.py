@@ -12,6 +12,7 @@ from xsent.fractions import FRACTION, fraction_value
 from xsent.mining.clock_words import clock_times
 from xsent.mining.number_words import HALF, TABLES, both_halves, number_words
 from xsent.numbers import DECIMAL, LETTERS, Forms, Number, find_numbers, value
+from xsent.words import normalize
 
 _HALF_MORE = (
     " (?:and a half|et demie?|[ye] (?:un |um )?(?:medi|mei|mezz)[ao]|en een half|с половиной)" + f"(?![{LETTERS}])"
@@ -130,7 +131,7 @@ def _lacks(first: list[Quantity], second: list[Quantity]) -> bool:
 @lru_cache(1 << 12)  # of many duplicates, each is in many pairs
 def quantities(text: str) -> list[Quantity]:
     """All quantities of a text, in digits or in words."""
-    plain = _ROMANS.sub(_arabic, unicodedata.normalize("NFKC", _SCIENTIFIC.sub(_written_out, text)))
+    plain = _ROMANS.sub(_arabic, normalize("NFKC", _SCIENTIFIC.sub(_written_out, text)))
     folded = _FRACTION_IN_WORDS.sub(_in_digits, _ONE.sub("1 ", plain.casefold()))
     folded = FRACTION.sub(_decimal, folded)
     folded = _POWER.sub(lambda power: power[1] + "²³"[int(power[2]) - 2], folded)
