@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from xsent.clean import remove_format
 from xsent.errors import DataError
 from xsent.files.text import read_lines
 from xsent_train.checkpoint import SPACES, TABLE, TOKENIZER, Checkpoint, trained_depths, trained_dims
@@ -195,7 +196,7 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
     found: set[str] = set()
     sentences = _sentences(sample, languages, found)
     while chunk := list(islice(sentences, CHUNK)):
-        ids = [i for sentence in tokenizer.encode(chunk) for i in sentence]
+        ids = [i for sentence in tokenizer.encode([*map(remove_format, chunk)]) for i in sentence]
         counts += np.bincount(np.array(ids, np.int64), minlength=len(counts))
         total += len(chunk)
     if not counts.any():
@@ -211,9 +212,9 @@ def _sentences(sample: Path, languages: Sequence[str], found: set[str]) -> Itera
     """The sentences of a text, or of a corpus in these languages, which are added to `found`."""
     for line in read_lines(sample):
         pair = Corpus.parse(line.encode())
-        if isinstance(pair, str):
+        if isinstance(pair, str) or line.count("\t") == 1:  # a line of two fields may be any text
             yield line
         elif pair.language in {*languages, ENGLISH}:
-            if pair.language != ENGLISH:  # a line of two fields may be any text
+            if pair.language != ENGLISH:
                 found.add(pair.language)
             yield from (pair.english, pair.translation)

@@ -63,6 +63,9 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
     plain.write_text("".join(f"test\tfr\t{text}\n" for text in texts) + "test\tde\tNein\n")
     assert np.array_equal(count_pieces(checkpoint, ["en", "fr"], plain), counts)
     assert np.array_equal(counts, of_pairs)
+    plain.write_text("".join(f"{text}\tfr\u00ad\n" for text in texts))  # of two columns, which may be any text
+    pieces = [piece for text in texts for piece in checkpoint.load_tokenizer().encode(text)]
+    assert count_pieces(checkpoint, ["en", "fr"], plain)[pieces].all()
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")

@@ -1,5 +1,6 @@
 """The batches of a stage: functions of the step, divided among ranks, with the queue that a step would have."""
 
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,6 +54,14 @@ def test_processes_read_the_same_batches_as_a_thread(store: Store) -> None:
     for now, before in zip(batches(store, DISTILS, teacher=NUMBERS, readers=2).since(3), expected, strict=True):
         assert ids(now) == ids(before)
         assert torch.equal(now.queue, before.queue) and torch.equal(now.group, before.group)
+
+
+def test_what_adds_pieces_does_not_pass_the_longest(store: Store) -> None:
+    stage = STAGE.model_copy(update={"respelled": 1.0, "max_tokens": 200})
+    longer = SimpleNamespace(respell=lambda side, seed: side.framed(5, 6))  # as typing errors do
+    made = batches(store, stage, spellings=longer)
+    made = replace(made, max_length=4)
+    assert max(int(side.lengths.max()) for batch in made.since(0) for side in batch.hiding.sides) == 4
 
 
 def test_the_queue_holds_the_latest_vectors_a_resume_finds_it_and_drawn_names_all_pairs(store: Store) -> None:

@@ -39,6 +39,13 @@ def test_a_line_of_fewer_fields_is_a_sentence_alone(tmp_path: Path, caplog: pyte
     assert [pair.language for pair in corpus] == ["fr"]
 
 
+def test_a_line_is_read_as_the_encoder_reads_its_texts() -> None:
+    assert Corpus.parse("a\tde\tship\u00adping\tSchiff\u00adfahrt".encode()) == Pair(
+        "a", "de", "shipping", "Schifffahrt"
+    )
+    assert Corpus.parse("a\tde\t\u00ad\tHallo".encode()) == "an empty field"
+
+
 def test_files_that_hold_no_pairs_are_named(tmp_path: Path) -> None:
     for name, content, message in (
         ("missing.tsv", None, "No such file"),

@@ -62,3 +62,16 @@ def test_only_one_rank_logs(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogC
     monkeypatch.setattr(devices, "Fabric", lambda **_: SimpleNamespace(launch=lambda: None, is_global_zero=False))
     devices.launch(1)
     assert not logging.getLogger("xsent_train.trainer").isEnabledFor(logging.WARNING)
+
+
+def test_a_gpu_of_apple_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, object] = {}
+
+    def fabric(**settings: object) -> SimpleNamespace:
+        given.update(settings)
+        return SimpleNamespace(launch=lambda: None, is_global_zero=True)
+
+    monkeypatch.setattr(devices, "Fabric", fabric)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    devices.launch(1)
+    assert given["accelerator"] == "cpu"

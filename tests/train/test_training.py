@@ -156,12 +156,22 @@ def test_a_stage_starts_from_the_mean_of_earlier_ones_and_the_start(tmp_path: Pa
     torch.testing.assert_close(end.weights[TABLE], tables[0] / 8 + tables[1] / 2 + tables[2] * 3 / 8)
 
 
+def test_an_interrupted_preparation_leaves_no_other_pairs_beside_an_old_store(tmp_path: Path) -> None:
+    config, pairs, run = load_recipe(write_toy_recipe(tmp_path)), tmp_path / "pairs.tsv", tmp_path / "run"
+    more = config.model_copy(update={"corpus": config.corpus.model_copy(update={"validation_share": 0.5})})
+    prepare(config, [pairs], run, threads=1)
+    with mock.patch("xsent_train.data.preparation.train_vocabulary", side_effect=KeyboardInterrupt):
+        raises(KeyboardInterrupt, "^$", prepare, more, [pairs], run, threads=1)
+    again = prepare(config, [pairs], run, threads=1)
+    assert not {*Corpus([again.validation])} & {*again.pairs}
+
+
 def test_a_corpus_of_invisible_characters_is_refused(tmp_path: Path) -> None:
     config, pairs = load_recipe(write_toy_recipe(tmp_path)), tmp_path / "pairs.tsv"
     corpus = TrainingPairs(Corpus([pairs]), config.corpus.validation_share)
     lines = (pair if corpus.held_out(pair) else pair._replace(translation="\u200b") for pair in list(corpus.corpus))
     pairs.write_text("".join("\t".join(pair) + "\n" for pair in lines))
-    with pytest.raises(DataError, match="no pair to train on"):
+    with pytest.raises(DataError, match="no pair in 'de'; the text has no usable pair"):
         prepare(config, [pairs], tmp_path / "run", threads=1, vocabulary=BUILTIN / "sentencepiece.model")
 
 

@@ -3,8 +3,8 @@
 import ctypes
 import logging
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import torch
 from lightning_fabric import Fabric
@@ -20,7 +20,8 @@ def launch(devices: int) -> Fabric:
     devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
     strategy = "ddp" if int(os.environ.get("WORLD_SIZE", devices)) > 1 else "auto"
     nodes = int(os.environ.get("GROUP_WORLD_SIZE", 1))
-    fabric = Fabric(accelerator="auto", devices=devices, num_nodes=nodes, strategy=strategy)
+    accelerator = "cuda" if torch.cuda.is_available() else "cpu"  # Apple's GPUs have no float64, which fits need
+    fabric = Fabric(accelerator=accelerator, devices=devices, num_nodes=nodes, strategy=strategy)
     fabric.launch()
     if not fabric.is_global_zero:
         logging.getLogger("xsent_train").setLevel(logging.ERROR)  # one rank logs for all
@@ -56,6 +57,22 @@ def on_first_rank(fabric: Fabric, action: Callable[[], object]) -> None:
             failure = error
     if (failure := fabric.broadcast(failure)) is not None:
         raise failure
+
+
+@contextmanager
+def first_rank_first(fabric: Fabric) -> Iterator[None]:
+    """Run the block on the first rank, then on the others. If the first one fails, all raise its error."""
+    failure: Exception | None = None
+    with fabric.rank_zero_first():  # waits without a time limit
+        if fabric.is_global_zero:
+            try:
+                yield
+            except Exception as error:
+                failure = error
+    if (failure := fabric.broadcast(failure)) is not None:
+        raise failure
+    if not fabric.is_global_zero:
+        yield
 
 
 def precision(wanted: str) -> str:

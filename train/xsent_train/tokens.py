@@ -45,6 +45,10 @@ class Tokens(NamedTuple):
         begin, end = (int(self.lengths[:i].sum()) for i in (start, stop))
         return Tokens(self.ids[begin:end], self.lengths[start:stop])
 
+    def cut(self, longest: int) -> "Tokens":
+        """The same sentences, each cut at `longest` tokens."""
+        return Tokens(self.ids[self.positions < longest], self.lengths.clamp(max=longest))
+
     def framed(self, first: int, last: int) -> "Tokens":
         """The same sentences, each between a first and a last token."""
         lengths = self.lengths + FRAME

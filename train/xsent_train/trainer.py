@@ -34,6 +34,7 @@ from xsent_train.data.sampling import evenly
 from xsent_train.derive import average_checkpoints, identify, keep_layers, model_path, open_start
 from xsent_train.devices import (
     average,
+    first_rank_first,
     gather,
     keep_freed_memory,
     launch,
@@ -95,7 +96,7 @@ class Trainer:
             keep_freed_memory()
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices)
-        with self.fabric.rank_zero_first():
+        with first_rank_first(self.fabric):
             self.started_from = open_start(recipe, start) if start else None
         self._start = identify(start)[1] if start else None
         self._own_teacher = start is not None and paths == {ONLY: start}  # vectors then stay in the start's space
@@ -107,7 +108,7 @@ class Trainer:
         self.data = TrainingData(recipe, files, run, self.fabric, threads=threads, **given)
         self.validation = Validation(self.data.prepared.validation, self.data.prepared.tokenizer)
         if (joined := self.teachers.joined) is not None:
-            with self.fabric.rank_zero_first():
+            with first_rank_first(self.fabric):
                 key = f"{self.data.store.key} {sorted(recipe.corpus.most.items())}"
                 joined.prepare(self.data.teacher_folder, key, lambda: self.data.text(AXES_FROM))
 

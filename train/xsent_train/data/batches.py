@@ -30,6 +30,7 @@ from xsent_train.data.scored import ScoredBatch, ScoredBatches, sentences
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
 from xsent_train.data.versions import Rows, Versions
 from xsent_train.data.vocabulary import maskable_pieces
+from xsent_train.devices import first_rank_first
 from xsent_train.model import Encoder
 from xsent_train.recipe import PassagesConfig, Recipe, StageConfig
 from xsent_train.teacher.cache import TeacherVectors, teacher_vectors
@@ -149,6 +150,8 @@ class Batches:
             first, second = sides
             seed = [self.seed, step, rank]
             sides = self.spellings.respell(first, [*seed, 0]), self.spellings.respell(second, [*seed, 1])
+        if self.swaps is not None or self.spellings is not None:  # a number or a typing error may add pieces
+            sides = sides[0].cut(self.max_length), sides[1].cut(self.max_length)
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + step * world + rank)
         hiding = hide(sides, stage.objectives, self.maskable, min(2 * stage.max_tokens, self.max_length), generator)
         for old in [window for window in self._cuts if (window + 1) * stage.window <= earliest_step(stage, step)]:
@@ -221,7 +224,7 @@ class TrainingData:
         self._readers = threads if fabric.device.type == "cuda" else 0
         self._folder = prepared or run
         self.teacher_folder = self._folder / "teachers"  # where their vectors are kept
-        with fabric.rank_zero_first():
+        with first_rank_first(fabric):
             own = run if fabric.is_global_zero else None  # one process cleans it up
             self.prepared = prepare(recipe, files, self._folder, threads=threads, vocabulary=vocabulary, run=own)
         run.mkdir(parents=True, exist_ok=True)  # the prepared data may be elsewhere
@@ -230,7 +233,7 @@ class TrainingData:
         self._scored = ScoredPairs(scored, frozenset(recipe.languages))
         self._passages = Passages(passages, frozenset(recipe.languages))
         make = partial(prepare_other, recipe=recipe, tokenizer=self.prepared.tokenizer, threads=threads)
-        with fabric.rank_zero_first():
+        with first_rank_first(fabric):
             self.scored = make(self._scored, scored, folder=self._folder / "scored") if scored else None
             self.passages = make(self._passages, passages, folder=self._folder / "passages") if passages else None
         self.processor = open_tokenizer(self.prepared.tokenizer)
@@ -266,7 +269,7 @@ class TrainingData:
         draw, vectors = self.draw(number, stage), None
         if teacher is not None:
             vectors = self._vectors(teacher, self._kept(), draw.drawn(), "", self.store)
-        with self._fabric.rank_zero_first():
+        with first_rank_first(self._fabric):
             clusters = self._clusters(number, stage, encoder, resumed=resumed)
         swaps = Swaps(table, self.processor, self.maskable.numpy()) if stage.swapped and table is not None else None
         spellings = Spellings(self.processor, stage.respelled, stage.max_tokens) if stage.respelled else None
@@ -314,7 +317,7 @@ class TrainingData:
         self, teacher: TargetSource, pairs: Iterable[Pair], needed: Rows, kind: str, store: Store
     ) -> TeacherVectors:
         # The first rank computes them; the others then read them.
-        with self._fabric.rank_zero_first():
+        with first_rank_first(self._fabric):
             return teacher_vectors(teacher, pairs, needed, self.teacher_folder / kind, key=store.key)
 
     def sample(self, count: int) -> NDArray[np.int64]:

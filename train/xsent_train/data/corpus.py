@@ -22,6 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
+from xsent.clean import remove_format
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file
 from xsent.files.text import raw_lines
@@ -244,7 +245,8 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
 def split_line(line: bytes, *counts: int) -> list[str] | str:
     """The fields of a line, or the reason why it is invalid, such as a number of fields that is not in `counts`."""
     try:
-        fields = line.decode("utf-8").rstrip("\r\n").split("\t")
+        text = remove_format(line.decode("utf-8"))  # as the encoder reads it
+        fields = text.rstrip("\r\n").split("\t")
     except UnicodeDecodeError:
         return "not UTF-8"
     if len(fields) not in counts:

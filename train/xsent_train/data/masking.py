@@ -115,6 +115,6 @@ def with_shuffled_copies(sentences: Tokens, others: Labelled, generator: torch.G
 def join_pairs(sides: Sides, max_length: int) -> Tokens:
     """Each pair as one sentence, English first, either side cut at half of `max_length` (TLM, wei2020 section 3.1)."""
     half = max_length // 2
-    cut = [Tokens(side.ids[side.positions < half], side.lengths.clamp(max=half)) for side in sides]
+    cut = [side.cut(half) for side in sides]
     order = torch.cat([side.sentence for side in cut]).argsort(stable=True)  # English stays before its translation
     return Tokens(torch.cat([side.ids for side in cut])[order], cut[0].lengths + cut[1].lengths)

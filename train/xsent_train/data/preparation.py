@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from xsent.errors import DataError
-from xsent.files.atomic import as_data_error, atomic_file, sweep
+from xsent.files.atomic import as_data_error, atomic_file, remove_folder, sweep
 from xsent_train.checkpoint import read_about
 from xsent_train.data.corpus import ALONE, ENGLISH, FEWEST, Corpus, L, Line, Pair, tally, write_pairs
 from xsent_train.data.sampling import Cell, cell_shares
@@ -27,6 +27,7 @@ T = TypeVar("T")
 TEXT = 50_000  # sentences that the vocabulary grows from
 KEPT = 200_000  # sentences of the old languages whose pieces must not change
 HELD_OUT = 1000  # pairs per old language
+READING = 2  # version of how lines become text; data that were prepared by another are prepared again
 EDGE = 1 << 20  # bytes at either end of a file that distinguish it from others of the same size
 
 
@@ -137,7 +138,7 @@ class CorpusSurvey:
                 "source, language, English, translation"
             )
         hint = "; lines of two columns are source and English, not a translation" if self.english_alone else ""
-        return f"no pair in {language!r}; the text has {tally(lines)}{hint}"
+        return f"no pair in {language!r}; the text has {tally(lines) or 'no usable pair'}{hint}"
 
 
 def prepare(
@@ -166,6 +167,8 @@ def prepare(
         """Write the held-out pairs and the vocabulary; returns the pairs to train on."""
         if run not in (None, folder) and (folder / "store" / ABOUT).exists():
             raise DataError(f"{folder} was prepared for another corpus, vocabulary or languages; name another folder")
+        if (folder / "store").exists():  # first: an old store must not be found beside other held-out pairs
+            remove_folder(folder / "store")
         folder.mkdir(parents=True, exist_ok=True)
         logger.info("reading %s", ", ".join(str(file) for file in files))
         survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
@@ -204,7 +207,9 @@ def prepare_other(
 
     Raises DataError if a file is missing or has no line of that kind.
     """
-    key = files_key([recipe.languages, recipe.max_length, hashlib.sha256(tokenizer.read_bytes()).hexdigest()], files)
+    key = files_key(
+        [READING, recipe.languages, recipe.max_length, hashlib.sha256(tokenizer.read_bytes()).hexdigest()], files
+    )
 
     def read() -> Iterable[L]:
         logger.info("reading %s", ", ".join(str(file) for file in files))
@@ -219,7 +224,7 @@ def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | No
     if vocabulary is not None:
         pieces = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
     corpus = recipe.corpus.model_dump(exclude={"most"})  # it only changes which pairs are drawn
-    return files_key([recipe.languages, corpus, pieces, recipe.max_length], files)
+    return files_key([READING, recipe.languages, corpus, pieces, recipe.max_length], files)
 
 
 def files_key(parts: Sequence[object], files: Sequence[Path]) -> str:
