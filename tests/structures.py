@@ -6,6 +6,10 @@ WRAPPED = f"{BASE64[:76]}\n" * 4 + "AbC1=\n"
 Shown = list[tuple[str, str]]
 
 MARKDOWN: dict[str, tuple[str, Shown]] = {
+    "code in the label of a link by reference": (
+        "See [`foo`] and [the docs][`bar`].\n\n[`foo`]: https://x.example/f\n[`bar`]: https://x.example/b\n",
+        [("See `foo` and the docs.", "")],
+    ),
     "signs with a backslash in an address": (
         "See [it](https://x.example/a\\_b) and `foo`, `bar`.\n",
         [("See it and `foo`, `bar`.", "")],

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_HITS = 50
 MOST_CHARACTERS = 10_000  # of a query
+_MOST_ALIKE = 16  # passages of a line or a page for which similar ones are searched; a whole file may be one line
 _EXPECTED = (XsentError, OSError, ValueError)
 
 
@@ -66,7 +67,7 @@ class Library:
         if not query.strip() or len(query) > MOST_CHARACTERS:
             raise DataError(f"a query of {len(query):,} characters; expected 1 to {MOST_CHARACTERS:,}, not only spaces")
         with self._lock:
-            return self._search(query, limit)
+            return self._search([query], limit)[:limit]
 
     def similar(self, path: str, line: int, limit: int = 5) -> list[Found]:
         """Find passages similar to those at a path and line from `search`, in any language."""
@@ -76,9 +77,9 @@ class Library:
             if not before:
                 raise DataError(f"{path!r}, line {line}: no passage there; use a path and line from search")
             there = [hit.text for hit in before if hit.line == before[-1].line]  # a long line, or a page, has several
-            found = [hit for text in there for hit in self._search(text, limit + len(there), words=False)]
+            found = self._search(there[:_MOST_ALIKE], limit + len(there), words=False)
         best = dict[tuple[str, int, str], Found]()
-        for hit in sorted(found, key=lambda hit: -hit.score):
+        for hit in found:
             best.setdefault((hit.path, hit.line, hit.text), hit)
         return [hit for hit in best.values() if (hit.path, hit.line) != (path, before[-1].line)][:limit]
 
@@ -107,12 +108,14 @@ class Library:
             raise DataError(f"{path!r}: no such note; use a path from search")
         return "\n".join(lines)
 
-    def _search(self, query: str, limit: int, *, words: bool = True) -> list[Found]:
+    def _search(self, queries: Sequence[str], limit: int, *, words: bool = True) -> list[Found]:
+        """The best passages for each of some queries, best first."""
         found = []
         for name, notes in self._notes.items():
             self._update(name, notes)
-            found += [_found(name, hit) for hit in notes.search(self._encoder, query, limit, words=words)]
-        return sorted(found, key=lambda hit: -hit.score)[:limit]
+            for query in queries:
+                found += [_found(name, hit) for hit in notes.search(self._encoder, query, limit, words=words)]
+        return sorted(found, key=lambda hit: -hit.score)
 
     def _update(self, name: str, notes: Notes) -> None:
         """Bring an index up to date; if that fails, an older one still answers."""

@@ -18,7 +18,8 @@ ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # But not "n=20", "T=85" and "color=FF0000".
 _QUOTED_PRINTABLE = re.compile(
-    r"(?<!\w)=[89AB][0-9A-F]|=[89AB][0-9A-F](?=[=G-Za-z])|=[C-F][0-9A-F](?![0-9A-F])|=3D|=20(?=\r?\n)|=\r?\n"
+    r"(?<=[A-Za-z]{2} )=9[67](?= [A-Za-z])|=[89AB][0-9A-F](?=[=G-Za-z])|=[C-F][0-9A-F](?![0-9A-F])"
+    r"|=3D|=20(?=\r?\n)|=\r?\n"
 )
 BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
 _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>", re.I)

@@ -50,6 +50,7 @@ def test_ordinary_text_stays() -> None:
         "npm i @babel/core, an a@b.de, 5 @ 3 €",
         "Call @17:30, or meet @5pm: 3 apples @2.50 each",
         "We used n=20",
+        *("=A1+B2", "a =85% share"),
         "n=20 patients over p=95 days, T=85, id=ABC and color=FF0000",
         '"Yes" or "no"',
         "Liebe ist schön, sagt er.",

@@ -93,6 +93,9 @@ def test_a_table_in_an_old_encoding_is_read_with_a_warning(tmp_path: Path) -> No
     file.write_bytes("id;text\n1;猫が寝ています。\n2;plain\n".encode("iso2022_jp"))
     with pytest.warns(UserWarning, match=r"ansi\.csv: read as ISO-2022-JP"):
         assert list(read_rows(file, ["id", "text"])) == [["1", "猫が寝ています。"], ["2", "plain"]]
+    file.write_bytes(b"id;text\n1;\x1b$B-!\x1b(B\n" + "2;größe\n".encode())
+    with pytest.warns(UserWarning, match=r"ansi\.csv: read as ISO-2022-JP"):
+        assert list(read_rows(file, ["id", "text"])) == [["1", "①"], ["2", "größe"]]
     file.write_bytes("id;text\n1;Zażółć gęślą jaźń\n".encode("cp1250"))  # another old encoding
     raises(DataError, r"ansi\.csv:2: not UTF-8", list, read_rows(file, ["id", "text"]))
 

@@ -112,13 +112,11 @@ class Notes:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
                 try:
-                    found = path.lstat()
-                except FileNotFoundError:  # it has just been removed
-                    continue
-                except OSError as error:  # a folder that can be listed, but not entered
-                    unread(OSError(error.errno, error.strerror, parent))
+                    found = self._state(path)
+                except PermissionError as error:  # a folder that can be listed, but not entered
+                    unread(PermissionError(error.errno, error.strerror, parent))
                     break
-                if not stat.S_ISREG(found.st_mode):
+                if found is None or not stat.S_ISREG(found.st_mode):
                     continue
                 if kind_of(path) not in READERS:
                     self.ignored[path.suffix.lower()] += 1
@@ -129,6 +127,18 @@ class Notes:
                     self.skipped[name] = f"{str(path)!a}: {reason}"
                     continue
                 yield name, f"{found.st_size} {found.st_mtime_ns} {READING}"
+
+    def _state(self, path: Path) -> os.stat_result | None:
+        """The state of a file; None if it has just been removed, or its disk does not answer."""
+        try:
+            return path.lstat()
+        except PermissionError:
+            raise
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self.skipped[path.relative_to(self.folder).as_posix()] = f"{path}: cannot be read ({error.strerror})"
+            return None
 
     def _read(self, name: str, stamp: str) -> Document:
         """Read a file as a document; an unreadable one is empty and has no stamp, so that it is tried again."""

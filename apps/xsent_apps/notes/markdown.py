@@ -99,7 +99,7 @@ def _shown(text: str) -> str:
     """A text as it is shown, with code as it is. Lines keep their numbers."""
     last = {opening: text.rfind(closing) for opening, closing in _CLOSINGS.items()}
     pieces = list[str]()  # what is shown
-    code = list[str]()  # the pieces in the place of which there is a mark, so that they stay as they are
+    code = dict[str, int]()  # the pieces that stay as they are, and the number in the mark in their place
     start = place = 0
     in_list = False
     while found := _TOKEN.search(text, place):
@@ -123,14 +123,15 @@ def _shown(text: str) -> str:
         if kind in ("opening", "gone"):
             pieces.append((found["caption"] or "") + "\n" * text.count("\n", found.start(), end))
         else:
-            pieces.append(f"\0{len(code)}\0")
-            code.append(found[0] if kind != "escape" or found[0][1] in _STRUCTURE else found[0][1])
+            kept = found[0] if kind != "escape" or found[0][1] in _STRUCTURE else found[0][1]
+            pieces.append(f"\0{code.setdefault(kept, len(code))}\0")
         if kind == "opening" and text[found.start() - 1 : found.start()] == " " == text[end : end + 1]:
             end += 1  # of the spaces around a comment, one stays
         start = place = end
     pieces.append(text[start:])
-    # By number: a mark in the address of a link, or in a tag, is not shown.
-    return _CODE.sub(lambda found: code[int(found[1])], _plain("".join(pieces)))
+    # By number: a mark in the address of a link, or in a tag, is not shown. Equal code has the same, also as a label.
+    shown = list(code)
+    return _CODE.sub(lambda found: shown[int(found[1])], _plain("".join(pieces)))
 
 
 def _plain(text: str) -> str:

@@ -127,6 +127,13 @@ def is_iso2022_jp(content: bytes) -> bool:
     return b"\x1b" in content and content.isascii() and bool(_ESCAPES.search(content))
 
 
+def decode_iso2022_jp(content: bytes) -> str:
+    """A text in ISO-2022-JP; signs that are not in it become U+FFFD."""
+    # The newer standard has the numbers in circles that mail programs write without saying so.
+    newer = content.replace(b"\x1b$B", b"\x1b$(Q")
+    return _strict(content, "iso2022_jp_ext") or newer.decode("iso2022_jp_2004", "replace")
+
+
 def _western(content: bytes) -> str | None:
     """A text in cp1252, if bytes that are not Unicode look like one."""
     if (text := _strict(content, "cp1252")) is None:
@@ -151,9 +158,7 @@ def _unicode(content: bytes) -> Decoded | None:
         if b"\0" in content:
             raise DataError("contains binary data, not text")
     if is_iso2022_jp(content):
-        # The newer standard has the numbers in circles that mail programs write without saying so.
-        newer = content.replace(b"\x1b$B", b"\x1b$(Q")
-        return Decoded(_strict(content, "iso2022_jp_ext") or newer.decode("iso2022_jp_2004", "replace"), "ISO-2022-JP")
+        return Decoded(decode_iso2022_jp(content), "ISO-2022-JP")
     text = _strict(content, "utf-8")
     return None if text is None else Decoded(text)
 

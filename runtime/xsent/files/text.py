@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from xsent.errors import DataError, warn
-from xsent.files.encodings import is_iso2022_jp, not_utf8, old_encoding, wide_encoding
+from xsent.files.encodings import decode_iso2022_jp, is_iso2022_jp, not_utf8, old_encoding, wide_encoding
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # the first bytes of compressed files
@@ -43,7 +43,7 @@ def read_lines(source: str | Path) -> Iterator[str]:
 def decoded_lines(source: str | Path) -> Iterator[str]:
     """Like `read_lines`, but with the line ends."""
     lines = raw_lines(source)
-    ascii_so_far = True
+    ascii_so_far, is_japanese = True, False
     for number, line in enumerate(lines, 1):
         try:
             text = line.decode()
@@ -57,10 +57,10 @@ def decoded_lines(source: str | Path) -> Iterator[str]:
             warn(f"{source_name(source)}: read as {codec}, because it is not UTF-8")
             yield from _old_lines(source, number, chain(sample, lines), codec)
             return
-        if ascii_so_far and is_iso2022_jp(line):
-            warn(f"{source_name(source)}: read as ISO-2022-JP, because of its escape sequences")
-            yield from _old_lines(source, number, chain([line], lines), "iso2022_jp_ext")
-            return
+        if is_iso2022_jp(line):
+            if not is_japanese:
+                warn(f"{source_name(source)}: read as ISO-2022-JP, because of its escape sequences")
+            is_japanese, text = True, decode_iso2022_jp(line)
         ascii_so_far = ascii_so_far and line.isascii()
         yield text
 

@@ -166,7 +166,8 @@ def prepare(
     def split() -> TrainingPairs:
         """Write the held-out pairs and the vocabulary; returns the pairs to train on."""
         if run not in (None, folder) and (folder / "store" / ABOUT).exists():
-            raise DataError(f"{folder} was prepared for another corpus, vocabulary or languages; name another folder")
+            other = "another corpus, vocabulary or languages, or by an earlier version"
+            raise DataError(f"{folder} was prepared for {other}; name another folder")
         if (folder / "store").exists():  # first: an old store must not be found beside other held-out pairs
             remove_folder(folder / "store")
         folder.mkdir(parents=True, exist_ok=True)
@@ -197,7 +198,8 @@ def refuse_other_data(run: Path, key: str) -> None:
     sweep(run / "checkpoints")
     for folder in sorted(run.glob("checkpoints/[!.]*")):
         if read_about(folder).get("preparation_key") != key:
-            raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
+            other = "another corpus or vocabulary, or by an earlier version"
+            raise DataError(f"{folder} was trained on {other}; name another --out")
 
 
 def prepare_other(

@@ -47,16 +47,17 @@ const RUN = /(?<![\w+/.:@?=&%#-])[A-Za-z0-9+/]{200,}={0,2}/g; // data without an
 /** The visible text of a note; title, aliases and tags of its front matter name the whole. @param {string} note */
 export function readMarkdown(note) {
   const [front, content] = frontMatter(note);
-  const code = []; // what stays as it is
+  const code = new Map(); // what stays as it is, and the number in the mark in its place; equal code has the same
   const shown = withoutData(note.slice(front.length).replace(JOPLIN, "").replace(HIGHLIGHT, "~~~~"))
     .replace(/<r(?:t|p|tc)\b[^<>]*>[^<>]*(?:<\/r(?:t|p|tc)\s*>|(?=<\/?r(?:uby|b|t|p)\b))/g, "")
     .replace(HIDDEN, (found, ...rest) => {
       const { fenced, span, escaped, word, braced, listed, caption } = rest.at(-1);
       const kept = (QUERY.test(fenced) ? "" : fenced) ?? span ?? (/[\\#`~]/.test(escaped) ? found : escaped);
-      if (kept) code.push(kept);
-      return kept ? `\0${code.length - 1}\0` : (word ?? braced ?? listed ?? caption ?? emptyLines(found));
+      if (kept && !code.has(kept)) code.set(kept, code.size);
+      return kept ? `\0${code.get(kept)}\0` : (word ?? braced ?? listed ?? caption ?? emptyLines(found));
     });
-  const text = withoutMarks(shown).replace(/\0(\d+)\0/g, (_, number) => code[number]); // a mark in an address is not shown
+  const inPlace = [...code.keys()]; // a mark in the address of a link is not shown
+  const text = withoutMarks(shown).replace(/\0(\d+)\0/g, (_, number) => inPlace[number]);
   return { text, names: content ? namesIn(content) : [] };
 }
 
