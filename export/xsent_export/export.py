@@ -4,6 +4,7 @@ import logging
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,8 @@ from xsent_train.teacher.bert import MODULES
 logger = logging.getLogger(__name__)
 
 # Each writes a folder and returns the encoder in it as the other tool runs it, or None if that is not installed.
-WRITERS: Mapping[str, Callable[[Checkpoint, BundleSpec, Path], SupportsEncode | None]] = {
+Writer = Callable[[Checkpoint, BundleSpec, Path], SupportsEncode | None]
+WRITERS: Mapping[str, Writer] = {  # of folders for other tools; that of text also needs sentences
     "onnx": write_onnx,
     "sentence-transformers": write_sentence_transformers,
     "web": write_web,
@@ -165,11 +167,8 @@ def _write_foreign(
         parity = None
         has_pairs = options.gate_data or part.validation.is_file()
         pairs = held_out_pairs(part, options.gate_data) if has_pairs else {}
-        encoder: SupportsEncode | None
-        if options.format == "text":
-            encoder = write_text(part, spec, folder, calibration_texts(pairs))
-        else:
-            encoder = WRITERS[options.format](part, spec, folder)
+        writers: Mapping[str, Writer] = {**WRITERS, "text": partial(write_text, sentences=calibration_texts(pairs))}
+        encoder = writers[options.format](part, spec, folder)
         if encoder is None:
             logger.warning("not measured; to measure the export, pip install llama-cpp-python")
         elif pairs:

@@ -68,6 +68,12 @@ def not_text(value: object) -> str:
     return f"expected str, got {kind}" + (", a missing value; drop the row or give an empty text" if missing else "")
 
 
+def lone_surrogate(error: UnicodeEncodeError, text: str) -> str:
+    """What a text has that cannot be encoded: half of a character, as in escapes of JSON and in odd file names."""
+    half = error.object[error.start]
+    return f"a lone surrogate ({half!r} at {text.index(half)})"
+
+
 def check_choice(name: str, value: str, offered: Sequence[str]) -> None:
     """Raise ValueError if an argument is not one of the choices."""
     if not isinstance(value, str) or value not in offered:

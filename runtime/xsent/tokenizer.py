@@ -11,7 +11,7 @@ import sentencepiece
 from numpy.typing import NDArray
 
 from xsent.clean import clean_text, remove_format
-from xsent.errors import BundleError, not_text
+from xsent.errors import BundleError, lone_surrogate, not_text
 from xsent.words import word_keys
 
 _ACCENTED = re.compile("(?=.*[ß-\u024f])[a-zß-\u024f]+")
@@ -84,9 +84,8 @@ class Tokenizer:
         try:
             ids: list[int] = self._processor.encode(str.encode(read))  # not the `encode` of a subclass
         except UnicodeEncodeError as error:
-            surrogate = error.object[error.start]
             raise ValueError(
-                f"a lone surrogate ({surrogate!r} at {text.index(surrogate)}) is not valid text; "
+                f"{lone_surrogate(error, text)} is not valid text; "
                 "decode the text again, as UTF-8 or with errors='replace'"
             ) from error
         return read, ids

@@ -114,28 +114,18 @@ def test_a_folder_that_cannot_be_listed_keeps_its_index(
     notes = Notes(folder, tmp_path / "elsewhere")
     notes.update(encoder)
     size = notes.size()
-    scandir = os.scandir
+    for owner, name in ((os, "scandir"), (Path, "lstat")):  # not listed, and listed but not entered
+        real = getattr(owner, name)
 
-    def refuse(path: Any) -> Any:  # noqa: ANN401
-        if Path(path) == folder:
-            raise PermissionError(13, "Permission denied", str(path))
-        return scandir(path)
+        def refuse(path: Any, real: Callable[[Any], Any] = real) -> Any:  # noqa: ANN401
+            if folder in (Path(path), Path(path).parent):
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "scandir", refuse)
-        raises(DataError, "cannot be read \\(Permission denied\\)", notes.update, encoder)
-    assert notes.size() == size
-    lstat = Path.lstat
-
-    def not_entered(path: Path) -> os.stat_result:
-        if path.parent == folder:
-            raise PermissionError(13, "Permission denied", str(path))
-        return lstat(path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "lstat", not_entered)
-        raises(DataError, "cannot be read \\(Permission denied\\)", notes.update, encoder)
-    assert notes.size() == size
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, refuse)
+            raises(DataError, "cannot be read \\(Permission denied\\)", notes.update, encoder)
+        assert notes.size() == size
 
 
 def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Path) -> None:

@@ -55,8 +55,7 @@ def on_first_rank(fabric: Fabric, action: Callable[[], object]) -> None:
             action()
         except Exception as error:
             failure = error
-    if (failure := fabric.broadcast(failure)) is not None:
-        raise failure
+    _raise_on_all(fabric, failure)
 
 
 @contextmanager
@@ -69,10 +68,15 @@ def first_rank_first(fabric: Fabric) -> Iterator[None]:
                 yield
             except Exception as error:
                 failure = error
-    if (failure := fabric.broadcast(failure)) is not None:
-        raise failure
+    _raise_on_all(fabric, failure)
     if not fabric.is_global_zero:
         yield
+
+
+def _raise_on_all(fabric: Fabric, failure: Exception | None) -> None:
+    """Raise the error of the first rank, if any, on every rank."""
+    if (failure := fabric.broadcast(failure)) is not None:
+        raise failure
 
 
 def precision(wanted: str) -> str:

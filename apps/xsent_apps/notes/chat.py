@@ -24,7 +24,7 @@ _TIME = (
 _AT = _PHRASES.of_all("<at>")
 _WHEN = rf"(?:{_DATE}(?:T|,?\s(?:{_AT}\s)?){_TIME}|{_TIME},?\s{_DATE})"
 _DAY = r"\d{1,2}[./-]\d{1,2}\.?,?\s"  # as Teams copies it
-# In parentheses, 0.05 is no time; before a comma, nothing begins a message: "(0.05), so that".
+# A number in parentheses such as (0.05) is not a time, and a time that a comma follows does not begin a message.
 _BRACKETED = (
     rf"(?:\[(?:[^\W\d_]{{2,10}},?\s)?(?:{_WHEN}|(?:{_DAY})?{_TIME})\]|\((?:{_WHEN}|(?!\d+\.\d+\)){_TIME})\))(?![,.;])"
 )

@@ -13,7 +13,7 @@ from xsent.cli.program import App
 from xsent.cli.rows import row_output
 from xsent.cli.terminal import counted, print_result
 from xsent.errors import DataError, find_extra
-from xsent.files.atomic import check_output, file_exists_error
+from xsent.files.atomic import check_output
 
 if TYPE_CHECKING:
     from xsent.documents.encoder import DocumentEncoder
@@ -53,9 +53,7 @@ def fit(
     as_json: options.JsonOption = False,
 ) -> None:
     """Fit the language subspaces and sentence weights that embed needs; print what was found."""
-    if output.exists():
-        raise file_exists_error(output, "exists; choose another name or remove it")
-    check_output(output)
+    check_output(output, advice="exists; choose another name or remove it")
     corpora = {}
     for language, equals, source in (text.partition("=") for text in sources):
         if not (language and equals and source) or language in corpora:

@@ -84,17 +84,20 @@ def as_write_error(path: Path, remedy: str) -> Iterator[None]:
         raise DataError(f"{path}: cannot be written: {os.strerror(error.errno or 0)}; {remedy}") from error
 
 
-def file_exists_error(path: Path, advice: str = "exists; --force replaces it") -> FileExistsError:
+_REPLACE = "exists; --force replaces it"
+
+
+def file_exists_error(path: Path, advice: str = _REPLACE) -> FileExistsError:
     """The error to raise if a file must not be replaced."""
     return FileExistsError(errno.EEXIST, advice, str(path))
 
 
-def check_output(path: Path, *, force: bool = False) -> None:
+def check_output(path: Path, *, force: bool = False, advice: str = _REPLACE) -> None:
     """Before long work, raise the error that its output would: the folder is missing, or the file exists already."""
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(path.parent))
     if path.exists() and not force:
-        raise file_exists_error(path)
+        raise file_exists_error(path, advice)
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:

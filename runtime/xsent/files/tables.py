@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from xsent.errors import DataError, find_extra, require_extra
+from xsent.errors import DataError, find_extra, lone_surrogate, require_extra
 from xsent.files.atomic import as_data_error
 from xsent.files.text import (
     LONGEST,
@@ -291,9 +291,9 @@ def _field(where: str, column: str, value: object) -> str:
     text = "" if value is None or value != value else str(value)
     try:
         text.encode()
-    except UnicodeEncodeError as error:  # JSON can escape half of a character
-        half = error.object[error.start]
-        raise DataError(f"{where}: {column!r} has a lone surrogate ({half!r}), which is not valid text") from error
+    except UnicodeEncodeError as error:
+        half = lone_surrogate(error, text)
+        raise DataError(f"{where}: {column!r} has {half}, which is not valid text") from error
     return text
 
 

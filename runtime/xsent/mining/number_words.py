@@ -189,7 +189,7 @@ def _half(folded: str, parts: list[_Part], place: int, at: int, whole: int, coun
 
 def both_halves(minutes: int) -> Forms:
     """The normal forms of a time in minutes, in both halves of the day unless its hour says which."""
-    hour, minute = divmod(minutes + 720 * (minutes < 0), 60)  # a quarter to 0
+    hour, minute = divmod(minutes if minutes >= 0 else minutes + 720, 60)  # below 0: a quarter to 0
     hours = (hour,) if hour > 12 else (0, 12, 24) if hour % 12 == 0 else (hour, hour + 12)
     return tuple(f"t{one:02}{minute:02}" for one in hours)
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError, not_text, warn
+from xsent.errors import DataError, lone_surrogate, not_text, warn
 from xsent.files.atomic import (
     explain_write_errors,
     file_exists_error,
@@ -199,8 +199,7 @@ def _blocks(texts: Iterable[str], source: str, start: int) -> Iterator[_Lines]:
         try:
             digest.add(text)
         except UnicodeEncodeError as error:
-            half = error.object[error.start]
-            raise ValueError(f"line {number}: a lone surrogate ({half!r}), which is not valid text") from error
+            raise ValueError(f"line {number}: {lone_surrogate(error, text)}, which is not valid text") from error
         lines.append((number, text))
         length += len(text)
         if len(lines) == _BLOCK_LINES or length > _BLOCK_TEXT:

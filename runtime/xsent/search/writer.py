@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xsent.encoder import SentenceEncoder
-from xsent.errors import not_text, whole_number
+from xsent.errors import lone_surrogate, not_text, whole_number
 from xsent.files.atomic import atomic_folder, only_writer, open_to_write, permissions_within, sync
 from xsent.files.tables import Text
 from xsent.precision import Vectors
@@ -224,9 +224,8 @@ def _check_named(document: Document) -> None:
         try:
             value.encode()
         except UnicodeEncodeError as error:  # of a file name in another encoding
-            half = error.object[error.start]
             raise ValueError(
-                f"document {document.name!r}: its {field} has a lone surrogate ({half!r}), which is not valid text; "
+                f"document {document.name!r}: its {field} has {lone_surrogate(error, value)}, which is not valid text; "
                 "use os.fsencode(name).decode(errors='replace')"
             ) from error
 
