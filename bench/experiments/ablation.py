@@ -335,7 +335,8 @@ def write_ablation(plan: AblationPlan, folder: Path, command: str) -> Path:
     about = f"`{command}` on {processor_name()}, {counted(plan.threads, 'thread')} per row."
     fields = {**vars(plan), "languages": ", ".join(plan.languages), "first": plan.languages[0]}
     method = Section("How it was measured", points=[text.format(**fields) for text in METHOD])
-    shown = [group for group in GROUPS if any(row.key in found for row in group.rows)]
+    # A group of one row compares nothing.
+    shown = [group for group in GROUPS if len({(row.key, row.inside) for row in group.rows if row.key in found}) > 1]
     orders = [order for group in shown for order in group_orders(group, found)]
     holds = Section("What holds", CONTENTS["holds"].format(needed=NEEDED), (), markdown_table(ORDER, orders))
     tables = [group_section(group, found) for group in shown]

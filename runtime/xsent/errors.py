@@ -65,7 +65,10 @@ def not_text(value: object) -> str:
     """The message for a value that should be a str, with advice for missing values of pandas, NumPy and Arrow."""
     kind = type(value).__name__
     missing = kind in ("NoneType", "NAType", "NaTType") or (isinstance(value, float) and value != value)
-    return f"expected str, got {kind}" + (", a missing value; drop the row or give an empty text" if missing else "")
+    advice = ", a missing value; drop the row or give an empty text" if missing else ""
+    if kind == "dict":
+        advice = "; pass only its text, such as row['text']"
+    return f"expected str, got {kind}{advice}"
 
 
 def lone_surrogate(error: UnicodeEncodeError, text: str) -> str:

@@ -84,6 +84,7 @@ def test_every_row_is_trained_and_measured(finished: Path) -> None:
     report = (finished / "ablation.md").read_text()
     assert "## Matryoshka prefixes" in report and "| layers: 0 layers | " in report
     assert "## Generative tasks" not in report  # no row of it is finished
+    assert "## Distillation" not in report  # one row compares nothing
     assert "10 distractors" in report and "`ablation.py data`" in report
 
 

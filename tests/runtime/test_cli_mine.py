@@ -98,7 +98,10 @@ def test_threshold_for_a_precision(run: Runner, mini_bundle: Path, tmp_path: Pat
     file = write_lines(tmp_path / "pairs.tsv", map("\t".join, pairs))
     _, out, err = run("score", file, "--model", mini_bundle, "--precision", 0.9)
     scores = np.array([row[0] for row in columns(out)], np.float32)
-    told = re.fullmatch(r"threshold (\S+): (\d+) of 33 pairs reach it, an estimated (\S+)% of them right\n", err)
+    told = re.fullmatch(
+        r"threshold (\S+): (\d+) of 33 pairs reach it, an estimated (\S+)% of them right, judged by shuffled pairs\n",
+        err,
+    )
     assert told and (scores[:-1] >= np.float32(told[1])).sum() == int(told[2]) and float(told[3]) >= 90
 
 

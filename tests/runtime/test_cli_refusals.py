@@ -33,10 +33,10 @@ FILES: dict[str, str | bytes] = {
 }
 REFUSED = {
     "encode": {
-        "a.txt -o v.csv": "v.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32",
+        "a.txt -o v.csv": "v.csv: expected a name that ends in .npy, .jsonl, .parquet or .f32",
         "a.txt -o v.f32 --precision int8": "v.f32: .f32 holds float32, not int8; use a name that ends in .npy",
         "a.txt --truncate-dim 33": "--truncate-dim 33 must be between 1 and 32",
-        "a.txt -o nowhere/v.npy": "nowhere/v.npy: No such file or directory",
+        "a.txt -o nowhere/v.npy": "nowhere: no such folder; create it first",
         "id=5/x.jsonl --column text --id id": "id=5/x.jsonl: cannot be read",
         "a.txt --resume": "--resume needs --output",
         "a.txt -o v.npy --resume --force": "use either --resume or --force",
@@ -44,7 +44,7 @@ REFUSED = {
         "broken.txt -o v.npy": "broken.txt:2: not UTF-8",
         "missing -o v.npy": "missing: cannot be read",
         "a.csv": "a.csv: this looks like CSV; name the column: --column NAME (columns: id, text, label)",
-        "a.csv --column text --id id -o v.npy": "v.npy: holds only vectors, no --id id; use a name that ends in .jsonl",
+        "a.csv --column text --id id -o v.npy": "v.npy: cannot hold ids (--id id), only vectors; use a name that ",
         "- --id id": "--id id names a column of a table",
     },
     "mine": {
@@ -143,6 +143,8 @@ def test_a_missing_folder_of_the_output_is_said_before_the_work(
     monkeypatch.setattr(SentenceEncoder, "encode", None)
     monkeypatch.setattr(SentenceEncoder, "encode_items", None)
     for command in (
+        "index a.txt no/x",
+        "encode a.txt -o no/v.npy",
         "mine a.txt b.txt -o no/x.tsv",
         "cluster a.txt -o no/x.tsv",
         "classify fit folder/en.test no/h.npz",

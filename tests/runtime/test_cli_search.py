@@ -126,5 +126,6 @@ def test_that_nothing_is_close_is_said_of_each_query(run: Runner, tmp_path: Path
     code, out, err = run("search", tmp_path / "index", "quarterly tax return", "--json")
     assert (code, json.loads(out.splitlines()[0])["close"]) == (0, False)
     assert err.startswith("No close match: best score ")
-    err = run("search", tmp_path / "index", "-", stdin="salt in soup\nquarterly tax return\n")[2]
-    assert err.startswith("Query 2: No close match") and err.count("\n") == 1
+    err = run("search", tmp_path / "index", "-", stdin="salt in soup\nquarterly tax return\n\n")[2]
+    assert err.startswith("Query 2: No close match") and err.endswith("\nQuery 3: nothing found\n")
+    assert err.count("\n") == 2

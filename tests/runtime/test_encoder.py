@@ -101,6 +101,7 @@ def test_wrong_texts_options(encoder: SentenceEncoder) -> None:
         (["Anna"], {"precision": "int8", "normalize_embeddings": False}, "precision = 'int8' does not keep lengths"),
         (["Anna"], {"on_long": "cut"}, "on_long = 'cut' must"),
         (["Anna", b"Boris"], {}, r"sentence 2 .*expected str, got bytes"),
+        ([{"text": "Anna"}], {}, r"sentence 1 .*got dict; pass only its text, such as row\['text'\]"),
         ({"a": "Anna"}, {}, "got a dict, whose keys would be encoded"),
         (5, {}, "got 5; expected a sentence or sentences"),
         (None, {}, "got None; expected a sentence"),

@@ -133,7 +133,7 @@ def test_what_is_no_table_is_named(tmp_path: Path) -> None:
         ("a.csv", 'id,text\n1,"a\n2,b\n', r"a\.csv:2: not CSV \(unexpected end of data\)"),
         ("a.csv", 'id,text\n1,a\n2,"b"c\n', r"a\.csv:3: not CSV"),
         ("a.csv", "id,text,text\n", r"a\.csv: 2 columns 'text'; its columns: id, text, text"),
-        ("a.csv", "id,words\n", r"a\.csv: no column 'text'; its columns: id, words"),
+        ("a.csv", "id,words\n", r"a\.csv: no column 'text'; its columns: id, words$"),
         ("a.csv", "", r"a\.csv: empty; expected a table"),
         ("a.csv", b"id,text\n1,caf\xc3\xa9\n2,caf\xe9\n", r"a\.csv:3: not UTF-8"),
         ("a.csv", "sep=;\nid;text\n1;a;b\n", r"a\.csv:3: 3 fields, expected 2 as in line 2"),
@@ -155,6 +155,9 @@ def test_what_is_no_table_is_named(tmp_path: Path) -> None:
         file = tmp_path / name
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
         raises(DataError, message, list, TextSource(str(file), "text"))
+    (tmp_path / "a.csv").write_text("id,words\n")
+    message = "no column 'id,words'; its columns: id, words; only one column is read"
+    raises(DataError, message, list, TextSource(str(tmp_path / "a.csv"), "id,words"))
 
 
 def test_a_table_is_not_read_as_plain_lines(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         ("a.npy", b"no NumPy file" * 20, r"a.npy: damaged"),
         ("a.npy", b"PK\5\6" + bytes(18), r"a.npy: damaged"),  # an archive without files
         *(("a.npy", header(rows), r"a.npy: (damaged|float32 of shape)") for rows in (-300, 10**6, 2**62, 2**70)),
-        ("a.npy", None, r"a.npy: missing"),
+        ("a.npy", None, r"a.npy: no such file; create it with xsent encode"),
         ("a.f32", -3, r"damaged \(413 bytes are not a multiple of the 32 bytes per vector"),
         ("a.npy.json", None, r"a.npy.json: missing; it names the model of a.npy"),
         ("a.npy.json", b'{"dim": 3}', r"a.npy.json: damaged"),
@@ -130,7 +130,12 @@ def test_damaged_files(tmp_path: Path) -> None:
         if content is not None:
             file.write_bytes(whole[:content] if isinstance(content, int) else content)
         raises(DataError, message, open_vectors, path)
-    raises(DataError, "a.txt: expected vectors in a file that ends in .npy or ", open_vectors, tmp_path / "a.txt")
+    raises(
+        DataError,
+        "a.txt: expected vectors in a file that ends in .npy, .jsonl, .parquet or .f32",
+        open_vectors,
+        tmp_path / "a.txt",
+    )
 
 
 @pytest.mark.parametrize("name", ["a.npy", "a.npy.json"])

@@ -59,7 +59,7 @@ def fit(
     threads: options.ThreadsOption = None,
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
-    unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
+    unknown: Annotated[float, typer.Option(min=0, max=1, help="Also answer unknown below this probability.")] = 0.0,
     force: options.ForceOption = False,
     as_json: options.JsonOption = False,
 ) -> None:

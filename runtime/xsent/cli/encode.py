@@ -58,7 +58,9 @@ def encode(
     if output is not None:
         check_format(output.name, precision)
         if id and output.suffix not in TABLES:
-            raise ValueError(f"{output}: holds only vectors, no --id {id}; use a name that ends in .jsonl or .parquet")
+            raise ValueError(
+                f"{output}: cannot hold ids (--id {id}), only vectors; use a name that ends in .jsonl or .parquet"
+            )
     source = TextSource(file, column, id)
     settings: dict[str, Any] = {
         "truncate_dim": truncate_dim,

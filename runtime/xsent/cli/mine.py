@@ -146,7 +146,7 @@ def score(
             write([value, source, target, place_of(source, 0)][: len(columns)])
     if advice is not None:
         reach = f"{advice.accepted:,} of {advice.pairs:,} pairs reach it"
-        correct = f"an estimated {100 * advice.precision:.1f}% of them right"
+        correct = f"an estimated {100 * advice.precision:.1f}% of them right, judged by shuffled pairs"
         typer.echo(f"threshold {np.float32(advice.threshold)!s}: {reach}, {correct}", err=True)
 
 

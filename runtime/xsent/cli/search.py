@@ -117,7 +117,7 @@ def search(
     columns = {**({"query": str} if source else {}), **(_JSON_COLUMNS if as_json else _COLUMNS)}
     with row_output(output, columns, as_json=as_json, force=force) as write:
         for name, hits in _answers(texts, partial(opened.search, encoder, k=k, words=words, least=least, space=space)):
-            if nothing := no_match_message(hits):
+            if nothing := no_match_message(hits) if hits or not source else "nothing found":
                 typer.echo(f"Query {name}: {nothing}" if source else nothing, err=True)
             for hit in hits:
                 place = [hit.line, hit.id or None, hit.text, hit.close] if as_json else [hit.id or hit.line, hit.text]

@@ -56,6 +56,8 @@ def explain_write_errors(
             reason = f"{os.strerror(error.errno)}; {advice}"
         elif not str(error.filename).startswith(str(path.with_name(f".{path.name}."))):
             raise
+        elif error.errno == errno.ENOENT:
+            _check_folder(path)
         raise OSError(error.errno, reason, str(path)) from error
 
 
@@ -94,10 +96,15 @@ def file_exists_error(path: Path, advice: str = _REPLACE) -> FileExistsError:
 
 def check_output(path: Path, *, force: bool = False, advice: str = _REPLACE) -> None:
     """Before long work, raise the error that its output would: the folder is missing, or the file exists already."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(path.parent))
+    _check_folder(path)
     if path.exists() and not force:
         raise file_exists_error(path, advice)
+
+
+def _check_folder(path: Path) -> None:
+    """Raise FileNotFoundError if the folder in which a path should be is missing."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(path.parent))
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:

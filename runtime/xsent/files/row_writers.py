@@ -104,13 +104,14 @@ FORMATS: dict[str, type[RowWriter]] = {
     ".parquet": ArrowWriter,
     ".f32": RowWriter,
 }
+ENDINGS = " or ".join(", ".join(FORMATS).rsplit(", ", 1))  # for messages
 TABLES = (".jsonl", ".parquet")  # files that also hold texts
 
 
 def check_format(name: str, precision: str) -> None:
     """Raise ValueError if a file of this name cannot hold such vectors, MissingExtraError without pyarrow."""
     if Path(name).suffix not in FORMATS:  # a name that is only a suffix has none
-        raise ValueError(f"{name or '.'}: expected a name that ends in {' or '.join(FORMATS)}")
+        raise ValueError(f"{name or '.'}: expected a name that ends in {ENDINGS}")
     if name.endswith(".f32") and precision != "float32":
         raise ValueError(f"{name}: .f32 holds float32, not {precision}; use a name that ends in .npy")
     if name.endswith(".parquet"):

@@ -279,7 +279,8 @@ def _place(source: str | Path, names: list[str], column: str) -> int:
     places = [place for place, name in enumerate(names) if " ".join(name.split()) in forms]
     if len(places) != 1:
         found = "no column" if not places else f"{len(places)} columns"
-        raise DataError(f"{source_name(source)}: {found} {column!r}; its columns: {', '.join(names)}")
+        advice = "; only one column is read" if "," in column else ""
+        raise DataError(f"{source_name(source)}: {found} {column!r}; its columns: {', '.join(names)}{advice}")
     return places[0]
 
 

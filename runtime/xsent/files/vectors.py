@@ -33,7 +33,7 @@ from xsent.files.atomic import (
     sync,
     to_json,
 )
-from xsent.files.row_writers import FORMATS, TABLES, check_format
+from xsent.files.row_writers import ENDINGS, FORMATS, TABLES, check_format
 from xsent.files.tables import import_pyarrow, read_vectors
 from xsent.files.text import LineDigest
 from xsent.fingerprint import same_space
@@ -79,7 +79,9 @@ def open_vectors(path: str | Path) -> VectorFile:
     """Open a file of vectors that `vector_file` wrote. Raises DataError if it or its note is missing or damaged."""
     path = Path(path)
     if path.suffix not in FORMATS:
-        raise DataError(f"{path}: expected vectors in a file that ends in {' or '.join(FORMATS)}")
+        raise DataError(f"{path}: expected vectors in a file that ends in {ENDINGS}")
+    if not path.exists():
+        raise DataError(f"{path}: no such file; create it with xsent encode")
     note = _read_note(path)
     dtype, width = stored_as(note.precision, note.dim)
     with as_data_error(path, _REMEDY):

@@ -45,7 +45,7 @@ CLOSE = 0.35
 
 
 def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> list[list[dict[str, int | float]]]:
-    """Find the vectors of highest cosine; arguments and results as in sentence-transformers' `semantic_search`.
+    """Find the vectors of highest cosine; results as in sentence-transformers' `semantic_search`.
 
     Args:
         queries: Vectors [q, D], or one [D].
