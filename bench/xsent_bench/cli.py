@@ -15,6 +15,7 @@ from xsent.bundle import builtin_path
 from xsent.cli.options import BundleArgument, split_names
 from xsent.cli.program import App
 from xsent.errors import DataError, find_extra, require_extra
+from xsent.progress import clear_line
 
 app = App(epilog="Example: xsent-bench --quick --out my-report")
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing report.")]
@@ -110,5 +111,7 @@ def tables(
 
 def main() -> None:
     """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    logging.basicConfig(
+        level=logging.INFO, format=f"{clear_line()}%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr
+    )
     app()

@@ -41,6 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config) -> None:
     session: Any = config.pluginmanager.get_plugin("pytest-benchmark")
     if session and not config.getoption("benchmark_columns"):
         session.columns = COLUMNS
+        session.sort = "fullname"  # by layers; by default, it is by a column that is not shown
     config.stash[ROWS] = {}
 
 

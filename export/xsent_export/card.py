@@ -131,7 +131,7 @@ share that are also the ten nearest with the trained encoder.
 
 {table}"""
 
-FOREIGN = """Languages: {languages}. Vectors of {dim} numbers, {layers} layers.{space}
+FOREIGN = """Languages: {languages}. Vectors of {dim} numbers, {layers}.{space}
 
 {use}
 {parity}{scores}
@@ -309,7 +309,7 @@ def render_foreign_card(
         library=LIBRARIES.get(kind, kind),
         tags=kind,
         dim=spec.dim,
-        layers=spec.num_layers,
+        layers=f"{spec.num_layers} layer{'s' * (spec.num_layers != 1)}",
         space=f" Vectors can be compared with those of {spec.space}." if spec.space else "",
         use=USES[kind].format(
             name=checkpoint.name,
@@ -351,12 +351,17 @@ def _table(rows: Sequence[Mapping[str, object]]) -> str:
 
 def _training(checkpoint: Checkpoint) -> str:
     recipe = checkpoint.about.get("recipe", {})
-    stages = recipe.get("stages") or [{"name": "training", "steps": checkpoint.step}]
+    stages = recipe.get("stages", [])
     parent = checkpoint.about.get("started_from")
     seed = recipe.get("seed")
     origin = f"Started from the weights of {parent}. " if parent else ""
+    if not stages:
+        return f"{origin}Its stages are not recorded."
     lines = [origin + ("Stages:" if seed is None else f"Seed {seed}; stages:"), ""]
     for number, stage in enumerate(stages, 1):
+        if not stage["steps"] and stage.get("starts_from"):
+            lines.append(f"{number}. {stage['name']}: the mean of {' and '.join(stage['starts_from'])}")
+            continue
         done = stage["steps"] if number < len(stages) else checkpoint.step
         steps = f"{done:,} steps" if done == stage["steps"] else f"{done:,} of {stage['steps']:,} steps"
         pairs = f", {stage['batch_size']:,} pairs per step" if "batch_size" in stage else ""

@@ -13,6 +13,7 @@ from xsent.cli.options import JsonOption, split_names
 from xsent.cli.program import App
 from xsent.cli.terminal import counted, format_table, one_line_errors
 from xsent.errors import find_extra, require_extra
+from xsent.progress import clear_line
 
 if TYPE_CHECKING:
     from xsent_export.export import ExportResult
@@ -136,5 +137,5 @@ def format_result(result: "ExportResult", as_json: bool) -> str:
 
 def main() -> None:
     """Run the command line. Exit codes: 0 success, 1 expected failure, 2 usage error, 130 Ctrl-C."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.INFO, format=f"{clear_line()}%(message)s", stream=sys.stderr)
     app()

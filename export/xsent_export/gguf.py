@@ -94,7 +94,9 @@ def _unsupported(encoder: Encoder, spec: BundleSpec) -> str:
         return "llama.cpp has no encoders without layers; export one with layers"
     if spec.dim < config.dim:
         return f"--dim {spec.dim}: llama.cpp returns all {config.dim} numbers; omit it and truncate the vectors"
-    return f"llama.cpp has GELU, the encoder {config.activation}" if config.activation != "gelu" else ""
+    if config.activation != "gelu":
+        return f"llama.cpp supports only GELU, but this encoder uses {config.activation}"
+    return ""
 
 
 def _add_shape(writer: "GGUFWriter", encoder: Encoder) -> None:

@@ -141,7 +141,7 @@ class ExportOptions:
 def _check_trained(checkpoint: Checkpoint, option: str, asked: int, trained: Sequence[int], setting: str) -> None:
     if asked in trained:
         return
-    known = " and ".join(map(str, trained)) + (" was" if len(trained) == 1 else " were")
+    known = " and ".join(", ".join(map(str, trained)).rsplit(", ", 1)) + (" was" if len(trained) == 1 else " were")
     table = "; the recipe static.toml trains a table without layers" if option == "--layers" and asked == 0 else ""
     raise DataError(
         f"{checkpoint.path}: {option} {asked} was not trained, {known}; to use others, train with {setting}{table}"

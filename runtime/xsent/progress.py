@@ -12,6 +12,12 @@ Total = int | Callable[[], int | None] | None  # a function is called at the fir
 
 _BAR = 0.5  # seconds between two reports on a terminal
 _LINE = 60.0  # seconds between two reports in a log
+_CLEAR = "\r\x1b[K"
+
+
+def clear_line() -> str:
+    """What to write before any other line, so that it replaces a bar; nothing if standard error is no terminal."""
+    return _CLEAR if sys.stderr.isatty() else ""
 
 
 def known_total(items: Iterable[object]) -> Callable[[], int | None]:
@@ -77,7 +83,7 @@ class Progress:
         left = ""
         if self._total is not None and rate:
             left = f", {_clock(max(0, round((self._total - self._done) / rate)))} left"
-        again = "\r\x1b[K" if self._bar else ""
+        again = _CLEAR if self._bar else ""
         sys.stderr.write(f"{again}{self._done:,}{of} {self._unit}, {rate:,.{0 if rate >= 1 else 2}f}/s{left}{end}")
         sys.stderr.flush()
 

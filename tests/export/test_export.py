@@ -21,6 +21,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.evaluation import PROTOCOLS
 from xsent.verification import verify
 from xsent_export.batch_graph import BatchGraph
+from xsent_export.card import _training
 from xsent_export.export import export
 from xsent_export.kept import kept_by_depth, kept_rows
 from xsent_export.options import ExportOptions
@@ -200,3 +201,14 @@ def test_other_formats_replace_nothing_and_a_full_disk_is_one_line(
     full = f"{out}: No space left on device; nothing was kept"
     assert_refused(export_command(mini_checkpoint, out, "--format", kind), full)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_card_names_the_models_of_a_mean(checkpoint: Checkpoint) -> None:
+    stages = [
+        *checkpoint.about["recipe"]["stages"],
+        {"name": "mean", "steps": 0, "starts_from": {"start": 0.5, "t": 0.5}},
+    ]
+    mean = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
+    assert _training(mean).splitlines()[2:] == ["1. t: 7 steps", "2. mean: the mean of start and t"]
+    none = replace(checkpoint, about={**checkpoint.about, "recipe": {}})
+    assert _training(none) == "Started from the weights of older. Its stages are not recorded."

@@ -94,7 +94,7 @@ def test_what_llama_cpp_cannot_run_is_refused(
     make_checkpoint: MakeCheckpoint, mini_checkpoint: Path, tmp_path: Path
 ) -> None:
     for activation, layers, dim, reason in (
-        ("silu", 2, DIM, "has GELU"),
+        ("silu", 2, DIM, "supports only GELU, but this encoder uses silu"),
         ("gelu", 0, DIM, "without layers"),
         ("gelu", 2, 8, "truncate the vectors"),
     ):

@@ -74,7 +74,7 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
     [
         ({"num_layers": 3}, "", "--layers 3 was not trained, 1 and 2 were; to use others, train with layer_prefixes"),
         ({"num_layers": 0}, "", r"--layers 0 was not trained, .* static\.toml trains a table without layers"),
-        ({"dim": 8}, "", "--dim 8 was not trained, 15 and 16 and 32 were; to use others, train with prefixes"),
+        ({"dim": 8}, "", "--dim 8 was not trained, 15, 16 and 32 were; to use others, train with prefixes"),
         ({"dim": 15, "precision": "int4-table"}, "", "--int4-table needs an even number"),
         (
             {"languages": ["en", "fr", "de"]},

@@ -15,7 +15,7 @@ import pytest
 from xsent.cli import terminal
 from xsent.cli.terminal import format_table, markdown_table, one_line_errors
 from xsent.errors import BundleError, DataError
-from xsent.progress import Progress, known_total
+from xsent.progress import Progress, clear_line, known_total
 
 
 @pytest.mark.parametrize(
@@ -148,3 +148,6 @@ def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
         progress.advance()
     assert not capsys.readouterr().err
     assert (known_total(iter("ab"))(), known_total(range(7))()) == (2, 7)
+    assert clear_line() == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert clear_line() == "\r\x1b[K"  # a line of a log replaces the bar

@@ -251,7 +251,7 @@ def test_what_cannot_be_done_is_refused(addition: Addition, added: object, plain
         ({"pairs": other, **begun}, "was started with other pairs; name another --out"),
         ({"pieces": 300, **begun}, "was started with other pieces; name another --out"),
         ({"teachers": ["words"], **begun}, "was started with other teachers"),
-        ({"lines_seen": 99, **begun}, r"with other settings \(table\.steps: 62 became 3, .*name another --out"),
+        ({"lines_seen": 99, **begun}, r"with other settings \(table\.steps: 62 became 3, .*name another folder"),
         (
             {"pairs": plain.pairs},
             "396 sentences in 'el' have no translation; name a model that knows the language with",
@@ -320,7 +320,7 @@ def test_the_command(addition: Addition, added: object, tmp_path: Path) -> None:
     code, out, _ = add(addition, "--json")
     report = json.loads(out)
     assert (code, report["language"]) == (0, "el")
-    assert report["rows"][0]["change"] == "+0.0" and report["pairs"]["fr"] > 2
+    assert report["rows"][0]["change"] == 0 and report["pairs"]["fr"] > 2
     assert_refused(add(addition, "--tatoeba", addition.out), "no en-el.tsv")
     with mock.patch("xsent_train.language.LanguageComparison.failures", lambda _: ["tatoeba fr -0.4"]):
         code, out, err = add(addition)

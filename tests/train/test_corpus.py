@@ -15,15 +15,15 @@ def test_bad_lines_are_skipped_counted_and_reported(tmp_path: Path, caplog: pyte
     path, good = tmp_path / "bad.tsv", GOOD.encode()
     path.write_bytes(good + b"no tab at all\n" + b"talk\tde\tbyte \xff\tx\n" + b"talk\tde\t\tx\n" + good)
     assert len(list(Corpus([path]))) == 2
-    assert f"{path}:2: skipped, 1 fields instead of 4, 3 or 2" in caplog.text
+    assert f"{path}:2: skipped, 1 field instead of 4, 3 or 2" in caplog.text
     assert f"{path}:3: skipped, not UTF-8" in caplog.text
-    counts = "1 1 fields instead of 4, 3 or 2, 1 not UTF-8, 1 an empty field"
+    counts = "1 1 field instead of 4, 3 or 2, 1 not UTF-8, 1 an empty field"
     assert caplog.records[-1].message == f"skipped bad lines: {counts}"
     caplog.clear()
     path.write_text("nothing\n" * 1000 + GOOD, encoding="utf-8")  # a flood is a number, not a flood of messages
     list(Corpus([path]))
     assert len(caplog.records) == 6
-    assert "1000 1 fields instead of 4" in caplog.records[-1].message
+    assert "1000 1 field instead of 4" in caplog.records[-1].message
 
 
 def test_a_line_of_fewer_fields_is_a_sentence_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

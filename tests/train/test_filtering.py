@@ -117,17 +117,17 @@ def test_the_command_keeps_lines_and_counts_the_others(corpus: Path) -> None:
     lines = corpus.read_bytes().splitlines(keepends=True)
     assert (code, stdout) == (0, "")
     assert Path("kept.tsv").read_bytes().splitlines(keepends=True) == [lines[0], lines[2], lines[4]]
-    removed = b"wrong language\t" + lines[1] + b"1 fields instead of 4, 3 or 2\t" + lines[3]
+    removed = b"wrong language\t" + lines[1] + b"1 field instead of 4, 3 or 2\t" + lines[3]
     assert Path("removed.tsv").read_bytes() == removed
     table = [row.split() for row in stderr.splitlines()]
     assert table[0][:4] == ["language", "pairs", "kept", "kept"]
     assert table[1] == ["fr", "2", "1", "50.0", "0", "0", "0", "1"]
     assert table[-2] == ["total", "4", "3", "75.0", "0", "0", "0", "1"]
-    assert stderr.splitlines()[-1] == "skipped, 1 fields instead of 4, 3 or 2: 1"
+    assert stderr.splitlines()[-1] == "skipped, 1 field instead of 4, 3 or 2: 1"
     code, stdout, stderr = run(corpus, "other.tsv", "--json")
     report = json.loads(stdout)
     assert (code, stderr) == (0, "")
-    assert report["skipped"] == {"1 fields instead of 4, 3 or 2": 1}
+    assert report["skipped"] == {"1 field instead of 4, 3 or 2": 1}
     rows = [(row["language"], row["kept"], row["wrong language"]) for row in report["rows"]]
     assert rows == [("fr", 1, 1), ("de", 1, 0), ("tlh", 1, 0), ("total", 3, 1)]
 
@@ -153,14 +153,18 @@ def test_nothing_is_replaced_without_force(corpus: Path) -> None:
     assert out.read_bytes().startswith(line("fr", GOOD["fr"]))
     folder = corpus.parent
     assert run(corpus, folder, "--force") == (1, "", f"Error: {folder}: is a folder; expected a file\n")
-    assert run(corpus, folder / "no" / "kept.tsv") == (1, "", f"Error: {folder / 'no'}: no such folder\n")
+    assert run(corpus, folder / "no" / "kept.tsv") == (
+        1,
+        "",
+        f"Error: {folder / 'no'}: no such folder; create it first\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
         (b"", [], "empty; expected source, language, English, translation"),
-        (b"bad\nbad\nfr\ttest\tYes.\tOui.\n", [], r"\(1 fields .*: 2, no language code in the second field: 1\)"),
+        (b"bad\nbad\nfr\ttest\tYes.\tOui.\n", [], r"\(1 field .*: 2, no language code in the second field: 1\)"),
         (line("fr", GOOD["fr"]), ["--rejected", "kept.tsv"], "this is the file for the kept pairs"),
     ],
 )

@@ -264,7 +264,7 @@ def test_a_training_starts_from_a_model(bundle: bool, recipe: Path, trained: Pat
     # The same table, another seed of the stage: near what the whole training came to.
     rows = [load_file(folder / "model.safetensors")[TABLE] for folder in (path, trained)]
     assert np.abs(rows[0] - rows[1]).max() < 0.01
-    raises(DataError, r"start: '\w+' became '\w+'.*--out", train, again, tmp_path / "run", start=other)
+    raises(DataError, r"start: '\w+' became '\w+'.*name another folder", train, again, tmp_path / "run", start=other)
 
 
 def test_a_start_that_does_not_fit(recipe: Path, trained: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_what_a_training_cannot_follow(recipe: Path) -> None:
 def test_a_store_of_another_corpus_is_refused_and_stays(recipe: Path, trained: Path, tmp_path: Path) -> None:
     prepared, other = trained.parent.parent, write_toy_recipe(tmp_path, pairs=700)
     before = times(prepared)
-    raises(DataError, r"another corpus or vocabulary.*--out", train, other, prepared)
+    raises(DataError, r"another corpus or vocabulary.*name another folder", train, other, prepared)
     open_trainer(recipe, tmp_path / "run", prepared=prepared)
     assert not (tmp_path / "run" / "store").exists()
     raises(DataError, "was prepared for another corpus", open_trainer, other, tmp_path / "run", prepared=prepared)

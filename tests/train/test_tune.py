@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+from collections import Counter
 from pathlib import Path
 from unittest import mock
 
@@ -15,7 +16,7 @@ from trainings import assert_same_weights, command, export_command
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import DataError
 from xsent_train.comparison import Comparison
-from xsent_train.data.corpus import PAIRS, PASSAGES, SCORED, SENTENCES, Corpus, recognise_text
+from xsent_train.data.corpus import PAIRS, PASSAGES, SCORED, SENTENCES, Corpus, recognise_text, tally
 from xsent_train.derive import checkpoint_from_bundle, model_path
 from xsent_train.stage_loop import Validation
 from xsent_train.tune import _tests, tune
@@ -162,9 +163,9 @@ def test_interrupted_it_resumes_to_the_bit(mini_bundle: Path, pairs: Path, tmp_p
         ((2, 3), "the first column differs from line to line, so it is text instead of a source"),
         (
             (0, 2, 3),
-            "no usable text; 400 lines with 3 columns, without a language where it should be; expected",
+            "no usable text; 400 lines with 3 columns, without a language code such as de where it should be; expected",
         ),
-        ((2,), "400 lines with 1 fields instead of 2, 3, 4 or 6; expected columns with tabs between: source, language"),
+        ((2,), "400 lines with 1 field instead of 2, 3, 4 or 6; expected columns with tabs between: source, language"),
         ((0, 1, 2, 3, 0), "no usable text; 400 lines with 5 fields"),
     ],
 )
@@ -181,6 +182,34 @@ def test_languages_that_cannot_be_learnt(pairs: Path, tmp_path: Path, caplog: py
     mixed = write_toy_scored(tmp_path / "mixed.tsv", 100)
     mixed.write_text(mixed.read_text() + pairs.read_text())
     raises(DataError, f"mixes {SCORED} and {PAIRS}; use one file for each", recognise_text, mixed, KNOWN)
+
+
+def test_swapped_columns_are_noticed(mini_bundle: Path, tmp_path: Path) -> None:
+    swapped = columns(tmp_path / "swapped.tsv", 0, 1, 3, 2)
+    message = "English and its translations seem to be swapped; expected source, language, English, translation"
+    raises(DataError, message, tune, mini_bundle, swapped, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_languages_and_sources_of_lines_that_are_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = write_toy_scored(tmp_path / "scored.tsv", 100)
+    file.write_text(file.read_text() + "wiki\tpl\t7\tPada deszcz.\tLeje.\t0.5\n" + "wiki\tfr\tx\ty\tz\n")
+    assert "wiki" not in recognise_text(file, KNOWN).sources
+    assert "skipped 1 lines in 'pl', which the model does not know" in caplog.text
+    raises(DataError, "not a regular file, but it is read several times", recognise_text, tmp_path, KNOWN)
+    assert tally(Counter(map(str, range(30)))).endswith(", 19 1, and 10 more")
+
+
+def test_what_got_worse_is_said_beside_json_too(tmp_path: Path) -> None:
+    row = ("own", "fr", 2)
+    worse = Comparison(tmp_path, {row: 90.0}, {row: 89.5})
+    with mock.patch("xsent_train.tune.tune", return_value=worse):
+        code, out, err = command("tune", "builtin", "text.tsv", tmp_path, "--json")
+        assert code == 0 and "worse than before: own fr at 2 layers -0.5; try fewer --lines-seen" in err
+        report = json.loads(out)
+        assert report["rows"][0]["change"] == -0.5 and report["losses"] == ["own fr at 2 layers -0.5"]
+        code, out, _ = command("tune", "builtin", "text.tsv", tmp_path)
+        assert code == 0 and "-0.5" in out
 
 
 def test_a_folder_of_something_else_stays(mini_bundle: Path, pairs: Path, tmp_path: Path) -> None:

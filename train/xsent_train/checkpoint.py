@@ -145,7 +145,7 @@ def require_room(run: Path, model: nn.Module) -> None:
     if free < needed:
         raise DataError(
             f"{run}: its disk has {free / 1e6:,.0f} MB free, and two checkpoints take {needed / 1e6:,.0f}; make room, "
-            "or name a folder on another disk with --out"
+            "or name a folder on another disk"
         )
 
 
@@ -162,7 +162,7 @@ def read_about(path: Path) -> dict[str, Any]:
     """The facts in `checkpoint.json`. Raises DataError if the folder is not a checkpoint of a known version."""
     if not (path / ABOUT).is_file():
         missing = f"no {ABOUT} in this folder" if path.is_dir() else "no such folder"
-        raise DataError(f"{path}: {missing}; expected a checkpoint of xsent-train, or a bundle")
+        raise DataError(f"{path}: {missing}; expected a checkpoint of xsent-train, a bundle, or: builtin")
     about = read_json(path / ABOUT, REMEDY)
     if (version := about.get("format_version")) != FORMAT_VERSION:
         raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}; {REMEDY}")

@@ -7,7 +7,7 @@ import lzma
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from difflib import get_close_matches
@@ -21,9 +21,9 @@ from xsent.cli.options import JsonOption
 from xsent.cli.program import App, Program
 from xsent.cli.terminal import format_table, print_json
 from xsent.errors import DataError, require_extra
-from xsent.files.atomic import atomic_file, file_exists_error
+from xsent.files.atomic import atomic_file, check_output
 from xsent.files.text import raw_lines
-from xsent.progress import Progress
+from xsent.progress import Progress, clear_line
 from xsent_train.data.filtering import PairFilter, Verdict, tally
 
 
@@ -123,7 +123,7 @@ def add(
         facts = {name: getattr(comparison, name) for name in ("language", "pairs", "sentences", "same_pieces")}
         print_json({"checkpoint": str(after.path), "rows": comparison.rows(), **facts})
     else:
-        typer.echo("\n".join([format_table(comparison.rows()), *comparison.notes()]))
+        typer.echo("\n".join([_changes(comparison.rows()), *comparison.notes()]))
         typer.echo(f"next: xsent-export {after.path} MY-BUNDLE", err=True)
     if failures := comparison.failures():
         raise DataError(
@@ -220,13 +220,15 @@ def tune_model(
     with heavy_imports():
         from xsent_train.tune import tune
     tuned = tune(bundle, text, out, keep=keep, tests=tatoeba, lines_seen=lines_seen, memory=memory, threads=threads)
+    losses = tuned.losses()
     if as_json:
-        print_json({"checkpoint": str(tuned.checkpoint), "rows": tuned.rows()})
+        print_json({"checkpoint": str(tuned.checkpoint), "rows": tuned.rows(), "losses": losses})
     else:
-        typer.echo(format_table(tuned.rows()))
-        if losses := tuned.losses():
-            remedy = "fewer --lines-seen" if keep else "general pairs with --keep"
-            typer.echo(f"worse than before: {'; '.join(losses)}; try {remedy}", err=True)
+        typer.echo(_changes(tuned.rows()))
+    if losses:
+        remedy = "fewer --lines-seen" if keep else "fewer --lines-seen, or general pairs with --keep"
+        typer.echo(f"worse than before: {'; '.join(losses)}; try {remedy}", err=True)
+    if not as_json:
         typer.echo(f"next: xsent-export {out} MY-BUNDLE", err=True)
 
 
@@ -350,15 +352,17 @@ def _nothing_kept(pairs: str, verdicts: Counter[Verdict]) -> str:
     return f"{pairs}: no pair kept ({listed}); nothing written"
 
 
+def _changes(rows: Iterable[dict[str, Any]]) -> str:
+    """The table of a comparison."""
+    return format_table([row | {"change": f"{row['change']:+.1f}"} for row in rows])
+
+
 @contextmanager
 def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
     """Write to a file that appears once it is complete, compressed according to its suffix."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder; expected a file", str(path))
-    if path.exists() and not force:
-        raise file_exists_error(path)
+    check_output(path, force=force)
     with atomic_file(path, private=True) as file:
         if path.suffix == ".gz":  # without name and time, so that the same pairs give the same file
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as compressed:
@@ -372,5 +376,7 @@ def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
 
 def main() -> None:
     """Run the command line. Exit codes: 0 success, 1 expected failure, 2 usage error, 130 Ctrl-C."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    logging.basicConfig(
+        level=logging.INFO, format=f"{clear_line()}%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr
+    )
     app()

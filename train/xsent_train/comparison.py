@@ -31,7 +31,7 @@ class Comparison:
         """The scores as a table."""
         return [
             dict(zip(("text", "language", "layers"), row, strict=True))
-            | {"before": self.before[row], "after": self.after[row], "change": f"{change:+.1f}"}
+            | {"before": self.before[row], "after": self.after[row], "change": change}
             for row, change in self.changes.items()
         ]
 

@@ -107,7 +107,7 @@ class StageLoop:
         """
         steps = self.stage.steps
         began = saved = time.monotonic()
-        shown = None if self.fabric.is_global_zero else False  # one progress bar for all processes
+        shown = None if steps and self.fabric.is_global_zero else False  # one progress bar for all processes
         with interruption() as interrupted, Progress(f"steps of {self.stage.name}", steps, enabled=shown) as progress:
             progress.start_at(steps_before)
             if steps and not steps_before:
@@ -193,6 +193,7 @@ class StageLoop:
         found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
         left = (stage.steps - done) * seconds / 60
         speed = f"{stage.batch_size / seconds:.0f} pairs/s, {left:.0f} min left" if done else "before the first step"
+        speed = speed if stage.steps else ""
         logger.info("%s %d/%d  %s", stage.name, done, stage.steps, "  ".join(filter(None, (losses, found, speed))))
 
     def _warn_if_worse(self) -> None:
@@ -204,10 +205,8 @@ class StageLoop:
                 if (row["stage"], row["step"]) == (name, 0):
                     start = fmean(row["p1"].values())
         if end < start:
-            text = (
-                "stage %s made it worse: P@1 was %.2f at its start, now %.2f; try fewer steps or lower learning rates"
-            )
-            logger.warning(text, name, start, end)
+            advice = "unless a mean follows, try fewer steps or lower learning rates"
+            logger.warning("stage %s made it worse: P@1 was %.2f at its start, now %.2f; %s", name, start, end, advice)
 
 
 @contextmanager

@@ -122,7 +122,9 @@ class Trainer:
         for number, stage in enumerate(self.recipe.stages):
             saved = self._last_checkpoint(number)
             if saved is None or saved.step < stage.steps:
-                logger.info("stage %s: %d layers, %d steps", stage.name, stage.num_layers, stage.steps)
+                steps = f"steps {stage.steps:,}" if stage.steps else "a mean"
+                resumed = f", resumed at {saved.step:,}" if saved else ""
+                logger.info("stage %s: layers %d, %s%s", stage.name, stage.num_layers, steps, resumed)
                 saved = self._train_stage(number, previous, saved, on_step)
             previous = saved
         assert previous is not None
@@ -143,7 +145,9 @@ class Trainer:
             if (saved := checkpoint.about.get(name)) != now:
                 changes.append(f"{name}: {saved!r} became {now!r}")
         if changed := ", ".join(filter(None, changes)):
-            raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
+            raise DataError(
+                f"{checkpoint.path} was trained with other settings ({changed}); name another folder for the run"
+            )
         if self.fabric.is_global_zero:
             remove_older(self.run_folder, stage_name)
         return checkpoint

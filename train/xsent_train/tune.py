@@ -36,6 +36,7 @@ from xsent_train.data.corpus import (
     recognise_text,
     write_pairs,
 )
+from xsent_train.data.filtering import seem_swapped
 from xsent_train.data.preparation import TrainingPairs
 from xsent_train.derive import model_path, open_checkpoint
 from xsent_train.devices import return_freed_memory, return_large_tensors
@@ -106,6 +107,8 @@ def tune(
     if tests is not None:
         languages_of(CheckpointEncoder(start), tests)  # fails before the work if there are none
     own = recognise_text(text, start.languages)
+    if own.kind == PAIRS and seem_swapped(Corpus([text], frozenset(own.languages))):
+        raise DataError(f"{text}: English and its translations seem to be swapped; expected {LAYOUTS[PAIRS]}")
     kept = _kept(keep, start.languages) if keep else OwnText(PAIRS, Counter(), [])
     recipe = _recipe(start, own, kept, lines_seen, small)
     del start  # which takes memory
@@ -117,6 +120,8 @@ def tune(
     trainer = Trainer(recipe, folder, out, threads=threads or available_cpus(), teacher=model, start=model)
     assert trainer.started_from is not None
     held_out = list(_tests(trainer.started_from, trainer.data.prepared.validation, own.kind, folder / HELD_OUT))
+    sizes = (f"{test.text} {test.language} {len(test.first):,}" for test in held_out)
+    logger.info("held-out lines: %s", ", ".join(sizes))
     before = _scores(trainer.started_from, held_out, tests)
     after = load_checkpoint(trainer.train())
     del trainer  # which takes memory
@@ -227,7 +232,7 @@ def _tests(start: Checkpoint, validation: Path, kind: str, other: Path) -> Itera
                 found[name, pair.language][pair.translation, pair.english] = 0.0
     for line in READERS[kind]([other]) if kind in READERS else ():
         found[OWN, line.language][line.texts] = line.score if isinstance(line, ScoredPair) else 0.0
-    for (name, language), lines in sorted(found.items(), reverse=True):
+    for (name, language), lines in sorted(found.items(), key=lambda item: (item[0][0] == KEPT, item[0])):
         pairs = list(lines)[:MEASURED]
         if name == OWN and kind == SCORED:
             first, second = map(list, zip(*pairs, strict=True))

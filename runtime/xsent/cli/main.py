@@ -48,6 +48,10 @@ def _offered() -> "dict[str, EntryPoint]":
     return {point.name: point for point in entry_points(group="xsent.commands")}
 
 
+# In the tables of `xsent info`, as an export prints them
+_HEADINGS = {"cosine_mean": "cosine mean", "cosine_p1": "1st percentile", "cosine_min": "minimum"}
+_HEADINGS |= {"p1_before": "P@1 trained", "p1_after": "P@1 bundle", "first_ten": "first ten kept", "found": "P@1"}
+
 app = App(
     cls=WithApps,
     help="Sentence vectors across languages, on the CPU and offline.",
@@ -135,7 +139,10 @@ def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
         ("depth", "Fewer layers against all of them:"),
     ):
         with as_data_error(opened.path / MANIFEST, "export the bundle again"):  # this part of the manifest is unchecked
-            rows = [{key: name, **measured} for name, measured in opened.parity.get(f"{key}s", {}).items()]
+            rows = [
+                {key: name} | {_HEADINGS.get(figure, figure): value for figure, value in measured.items()}
+                for name, measured in opened.parity.get(f"{key}s", {}).items()
+            ]
         if rows:
             typer.echo(f"\n{heading}\n{format_table(rows)}")
 

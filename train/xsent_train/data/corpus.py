@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 ENGLISH = "en"
 ALONE = " alone"  # suffix of the language in the name of a cell of sentences without translation
+MOST_LANGUAGES = 20  # to list in a message
 REPORTED_LINES = 5  # bad lines to report one by one; of the others only the number
 
 PAIRS, SENTENCES, SCORED, PASSAGES = "translated pairs", "sentences", "scored pairs", "queries with passages"
@@ -231,7 +232,9 @@ class Passages(TextFiles[Passage]):
 
 def tally(counts: Counter[str]) -> str:
     """The most frequent languages with their numbers of lines, for a message."""
-    shown = [f"{language} {count:,}" for language, count in counts.most_common(REPORTED_LINES)]
+    shown = [f"{language} {count:,}" for language, count in counts.most_common(MOST_LANGUAGES)]
+    if len(counts) > MOST_LANGUAGES:
+        shown.append(f"and {len(counts) - MOST_LANGUAGES:,} more")
     return ", ".join(shown).replace(ALONE, " without translation")
 
 
@@ -251,7 +254,8 @@ def split_line(line: bytes, *counts: int) -> list[str] | str:
         return "not UTF-8"
     if len(fields) not in counts:
         *others, last = map(str, counts)
-        return f"{len(fields)} fields instead of {' or '.join(filter(None, (', '.join(others), last)))}"
+        wanted = " or ".join(filter(None, (", ".join(others), last)))
+        return f"{len(fields)} field{'s' * (len(fields) != 1)} instead of {wanted}"
     return fields if all(text.strip() for text in fields) else "an empty field"
 
 
@@ -259,6 +263,9 @@ def write_pairs(path: Path, pairs: Iterable[tuple[object, ...]]) -> None:
     """Write pairs, or other text, as lines of a corpus."""
     with atomic_file(path, private=True) as file:
         file.writelines(("\t".join(map(str, pair)) + "\n").encode() for pair in pairs)
+
+
+CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")  # of a language
 
 
 class OwnText(NamedTuple):
@@ -274,15 +281,17 @@ def recognise_text(path: Path, known: Sequence[str]) -> OwnText:
 
     Raises DataError, which says what its columns are, if it has no such text.
     """
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path}: not a regular file, but it is read several times; name a file")
     found, skipped, sources = _survey(path, known)
-    kinds = {kind for kind, _ in found}
+    kinds, names = {kind for kind, _ in found}, {source for _, source in sources}
     if len(kinds) != 1 and kinds != {PAIRS, SENTENCES}:
         what = f"it mixes {' and '.join(sorted(kinds))}; use one file for each" if kinds else "no usable text"
         why = "".join(f"; {count:,} lines {reason}" for reason, count in skipped.most_common(3))
         raise DataError(f"{path}: {what}{why}; expected columns with tabs between: {'; or '.join(LAYOUTS.values())}")
     for reason, count in skipped.most_common(REPORTED_LINES):
         logger.warning("%s: skipped %s lines %s", path, f"{count:,}", reason)
-    if kinds == {SENTENCES} and len(sources) > max(found.total() // 2, FEWEST):
+    if kinds == {SENTENCES} and len(names) > max(found.total() // 2, FEWEST):
         raise DataError(
             f"{path}: the first column differs from line to line, so it is text instead of a source; if the lines are "
             "English and a translation, add two columns before them: awk '{print \"own\\tfr\\t\" $0}'"
@@ -296,12 +305,15 @@ def recognise_text(path: Path, known: Sequence[str]) -> OwnText:
         raise DataError(f"{path}: too little text, {tally(few)}; expected at least {FEWEST} lines in a language")
     kind = PAIRS if PAIRS in kinds else kinds.pop()
     logger.info("%s: %s, %s", path, kind, tally(enough))
-    return OwnText(kind, enough, list(sources))
+    used = dict.fromkeys(source for language, source in sources if language in enough)
+    return OwnText(kind, enough, list(used))
 
 
-def _survey(path: Path, known: Sequence[str]) -> tuple[Counter[tuple[str, str]], Counter[str], Counter[str]]:
-    """Lines by kind and language, lines that are neither by reason, and lines by source."""
-    found, skipped, sources = Counter[tuple[str, str]](), Counter[str](), Counter[str]()
+def _survey(
+    path: Path, known: Sequence[str]
+) -> tuple[Counter[tuple[str, str]], Counter[str], Counter[tuple[str, str]]]:
+    """Lines by kind and language, lines that are neither by reason, and lines by language and source."""
+    found, skipped, sources = Counter[tuple[str, str]](), Counter[str](), Counter[tuple[str, str]]()
     for line in raw_lines(path):
         fields = split_line(line, 2, 3, 4, 6)
         if isinstance(fields, str):
@@ -310,18 +322,19 @@ def _survey(path: Path, known: Sequence[str]) -> tuple[Counter[tuple[str, str]],
         kind, language = _kind(fields, known)
         if language in known:
             found[kind, language] += 1
-            sources[fields[0]] += 1
-        elif re.fullmatch(r"[a-z]{2,3}(-\w+)?", language):
+            sources[language, fields[0]] += 1
+        elif CODE.fullmatch(language):
             skipped[f"in {language!r}, which the model does not know"] += 1
         else:
-            skipped[f"with {len(fields)} columns, without a language where it should be"] += 1
+            skipped[f"with {len(fields)} columns, without a language code such as de where it should be"] += 1
     return found, skipped, sources
 
 
 def _kind(fields: Sequence[str], known: Sequence[str]) -> tuple[str, str]:
     """The kind of a line, and its language."""
     if len(fields) == 6:
-        return (PASSAGES, fields[3]) if fields[1] not in known or fields[3] in known else (SCORED, fields[1])
+        is_passage = fields[3] in known or (fields[1] not in known and CODE.fullmatch(fields[3]))
+        return (PASSAGES, fields[3]) if is_passage else (SCORED, fields[1])
     if len(fields) == 4:
         return PAIRS, fields[1]
     return SENTENCES, fields[1] if len(fields) == 3 else ENGLISH

@@ -4,23 +4,24 @@ The rules: both sides are in their languages (by py3langid), their lengths are s
 docs/guides/train.md shows how to apply other rules with OpusFilter.
 """
 
-import re
 import unicodedata
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from copy import copy
 from enum import StrEnum
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from xsent.errors import require_extra
-from xsent_train.data.corpus import ENGLISH, Corpus, Pair, digest
+from xsent_train.data.corpus import CODE, ENGLISH, Corpus, Pair, digest
 
 NO_CODE = "no language code in the second field"  # most likely the columns are in another order
-_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
 # How many times wider than the other one side may be. A Chinese character, a kana or a Hangul syllable is as wide as
 # two other characters, so a sentence is about as wide as its translation in any script.
 MAX_RATIO = 2.5
+PAIRS_LOOKED_AT = 200
 LOOKED_AT = 100  # characters of a side that the identifier reads; more take time but do not help
 # How many times as probable as the claimed language another may be. Well above 1, because the claim itself is evidence,
 # and most of the evidence for a short text.
@@ -64,7 +65,7 @@ class PairFilter:
         pair = Corpus.parse(line)
         if isinstance(pair, str):
             return Verdict("", pair)
-        if not _CODE.fullmatch(pair.language):
+        if not CODE.fullmatch(pair.language):
             return Verdict("", NO_CODE)
         return Verdict(pair.language, self._reason(pair) or "")
 
@@ -85,6 +86,14 @@ class PairFilter:
         if any(self._odds(text, language) > MAX_ODDS for text, language in sides):
             return Reason.LANGUAGE
         return None
+
+
+def seem_swapped(pairs: Iterable[Pair]) -> bool:
+    """Whether most of the first pairs have English as the translation, and another language in its place."""
+    odds = Identifier().odds
+    looked_at = list(islice((pair for pair in pairs if not pair.alone), PAIRS_LOOKED_AT))
+    swapped = [odds(pair.translation, ENGLISH) <= 1 and odds(pair.english, ENGLISH) > MAX_ODDS for pair in looked_at]
+    return 2 * sum(swapped) > len(swapped)
 
 
 def tally(verdicts: Counter[Verdict]) -> list[dict[str, object]]:

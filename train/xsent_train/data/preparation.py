@@ -199,7 +199,7 @@ def refuse_other_data(run: Path, key: str) -> None:
     for folder in sorted(run.glob("checkpoints/[!.]*")):
         if read_about(folder).get("preparation_key") != key:
             other = "another corpus or vocabulary, or by an earlier version"
-            raise DataError(f"{folder} was trained on {other}; name another --out")
+            raise DataError(f"{folder} was trained on {other}; name another folder for the run")
 
 
 def prepare_other(
