@@ -30,7 +30,13 @@ class Runner:
     def __call__(self, *arguments: object, stdin: str = "") -> tuple[int, str, str]:
         """Exit code, standard output and standard error of one command."""
         system = {"argv": ["xsent", *map(str, arguments)], "stdin": io.TextIOWrapper(io.BytesIO(stdin.encode()))}
-        with mock.patch.multiple(sys, **system), warnings.catch_warnings(), pytest.raises(SystemExit) as caught:
+        started = mock.patch.object(sys.modules["__main__"], "__package__", None)  # not by python -m pytest
+        with (
+            mock.patch.multiple(sys, **system),
+            started,
+            warnings.catch_warnings(),
+            pytest.raises(SystemExit) as caught,
+        ):
             warnings.simplefilter("default")  # pytest makes them errors
             main()
         out, err = self._capture.readouterr()

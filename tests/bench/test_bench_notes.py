@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import typer
 from commands import Runner, assert_refused, write_files, write_lines
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ def invoke(*arguments: object) -> tuple[int, str, str]:
 
 
 def test_questions_to_a_folder_are_counted(mini_bundle: Path, tmp_path: Path, run: Runner) -> None:
+    pytest.importorskip("sentencex")
     write_files(tmp_path, {"notes/Boris.md": "# Seen\n\nAnna sees\u00ad  Boris.\n", "notes/b.md": "Clara\n"})
     index, model = tmp_path / "index", ("--model", mini_bundle)
     assert run("notes", tmp_path / "notes", "--index", index, *model)[0] == 0

@@ -41,6 +41,8 @@ WHERE = {"here": [], "worker": ["-p", "xdist", "-n1"]}
 def test_a_session_that_changes_the_home_folder_fails(
     does: dict[str, list[str]], options: list[str], tmp_path: Path
 ) -> None:
+    if options:
+        pytest.importorskip("xdist")
     home, temporary, folder = (tmp_path / name for name in ("home", "tmp", "tests"))
     for made in (home / ".config", home / ".cache", temporary, folder):
         made.mkdir(parents=True)

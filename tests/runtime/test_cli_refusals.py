@@ -130,6 +130,8 @@ def here(tmp_path: Path, encoder: SentenceEncoder) -> Path:
 def test_it_is_refused_and_nothing_is_written(
     run: Runner, here: Path, mini_bundle: Path, command: str, message: str
 ) -> None:
+    if command.startswith("cluster"):
+        pytest.importorskip("scipy")
     before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
     with chdir(here):
         code, out, err = run(*shlex.split(command), "--model", mini_bundle)
@@ -140,6 +142,7 @@ def test_it_is_refused_and_nothing_is_written(
 def test_a_missing_folder_of_the_output_is_said_before_the_work(
     run: Runner, here: Path, mini_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("scipy")  # for cluster
     monkeypatch.setattr(SentenceEncoder, "encode", None)
     monkeypatch.setattr(SentenceEncoder, "encode_items", None)
     for command in (
