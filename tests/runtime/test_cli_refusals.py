@@ -130,8 +130,9 @@ def here(tmp_path: Path, encoder: SentenceEncoder) -> Path:
 def test_it_is_refused_and_nothing_is_written(
     run: Runner, here: Path, mini_bundle: Path, command: str, message: str
 ) -> None:
-    if command.startswith("cluster"):
-        pytest.importorskip("scipy")
+    for name, needed in (("cluster", "scipy"), ("documents", "sentencex")):
+        if command.startswith(name):
+            pytest.importorskip(needed)
     before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
     with chdir(here):
         code, out, err = run(*shlex.split(command), "--model", mini_bundle)
@@ -177,6 +178,8 @@ def test_a_missing_extra_is_named_before_the_model_is_loaded(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     package, extra = EARLY[command]
+    if package == "sklearn":
+        pytest.importorskip("scipy")  # which is imported before
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr("xsent.encoder.SentenceEncoder.__init__", None)  # a call would be a TypeError
