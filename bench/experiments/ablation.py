@@ -24,9 +24,9 @@ import typer
 from translation import TranslatorConfig, compare
 from xsent.bundle import builtin_path
 from xsent.cli.options import split_names
-from xsent.cli.terminal import counted, markdown_table, one_line_errors
+from xsent.cli.terminal import log_to_stderr, markdown_table, one_line_errors
 from xsent.cpu import processor_name
-from xsent.errors import DataError, XsentError
+from xsent.errors import DataError, XsentError, counted
 from xsent.evaluation.judgements import sts
 from xsent.evaluation.result import Evaluation
 from xsent.evaluation.topics import ENGLISH, transfer_from_english
@@ -429,7 +429,7 @@ def main(folder: str, *row: str) -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    log_to_stderr()
     if sys.argv[1:2] == [ROW]:
         serve_parent()
         main(*sys.argv[2:])

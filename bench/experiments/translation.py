@@ -12,7 +12,6 @@ Shapes: B sentences, S longest source, T longest target, N target tokens, W beam
 """
 
 import logging
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -25,7 +24,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, Valid
 from torch import Tensor, nn
 
 from xsent.backends.threads import available_cpus
-from xsent.cli.terminal import format_table, one_line_errors
+from xsent.cli.terminal import format_table, log_to_stderr, one_line_errors
 from xsent.errors import DataError, XsentError, require_extra
 from xsent.files.atomic import atomic_file, read_json, to_json
 from xsent.files.text import read_fields
@@ -34,7 +33,7 @@ from xsent_train.checkpoint import Checkpoint
 from xsent_train.data.batches import Batch, TrainingData
 from xsent_train.data.corpus import chunks
 from xsent_train.derive import identify, open_start
-from xsent_train.devices import keep_freed_memory, launch, precision
+from xsent_train.devices import keep_freed_memory, launch, precision, seed_device
 from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
 from xsent_train.recipe import Recipe, first_mistake, parse_recipe, read_toml
 from xsent_train.requirements import differences
@@ -258,7 +257,7 @@ class TranslatorTraining:
 
     def _step(self, model: Translator, optimizer: torch.optim.Optimizer, step: int, batch: Batch) -> None:
         stage, settings, device = self._stage, self._settings, self._fabric.device
-        torch.manual_seed((self._recipe.seed << 32) + step)  # dropout as a function of the step, for both rows
+        seed_device(device, (self._recipe.seed << 32) + step)  # dropout as a function of the step, for both rows
         learns = self._kind == RANDOM or step >= settings.frozen_steps
         model.encoder.requires_grad_(learns).train(learns)
         for group in optimizer.param_groups:
@@ -383,7 +382,7 @@ def translation(
 
 def main() -> None:
     """See the module."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    log_to_stderr()
     typer.run(translation)
 
 

@@ -3,7 +3,6 @@
 The measuring modules are imported inside the commands, so a missing package is a one-line error and `--help` is quick.
 """
 
-import logging
 import shlex
 import sys
 from pathlib import Path
@@ -14,8 +13,8 @@ import typer
 from xsent.bundle import builtin_path
 from xsent.cli.options import BundleArgument, split_names
 from xsent.cli.program import App
+from xsent.cli.terminal import log_to_stderr
 from xsent.errors import DataError, find_extra, require_extra
-from xsent.progress import clear_line
 
 app = App(epilog="Example: xsent-bench --quick --out my-report")
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing report.")]
@@ -111,7 +110,5 @@ def tables(
 
 def main() -> None:
     """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
-    logging.basicConfig(
-        level=logging.INFO, format=f"{clear_line()}%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr
-    )
+    log_to_stderr()
     app()

@@ -41,7 +41,8 @@ def pytest_collection_modifyitems(config: pytest.Config) -> None:
     session: Any = config.pluginmanager.get_plugin("pytest-benchmark")
     if session and not config.getoption("benchmark_columns"):
         session.columns = COLUMNS
-        session.sort = "fullname"  # by layers; by default, it is by a column that is not shown
+        if config.getoption("benchmark_sort") == "min":  # the default, which is not shown
+            session.sort = "fullname"  # by layers
     config.stash[ROWS] = {}
 
 

@@ -8,7 +8,7 @@ from statistics import fmean, median
 from typing import Any
 
 from xsent.bundle import builtin_path
-from xsent.cli.terminal import counted
+from xsent.errors import counted
 from xsent.files.atomic import as_data_error, atomic_file
 from xsent_bench import OURS
 

@@ -12,9 +12,8 @@ import pytest
 
 from xsent.backends.threads import available_cpus
 from xsent.bundle import Bundle, builtin_path
-from xsent.cli.terminal import counted
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError
+from xsent.errors import BundleError, counted
 from xsent.tokenizer import Tokenizer
 from xsent_bench import LENGTHS
 from xsent_bench.results import named, system_name

@@ -10,7 +10,7 @@ from typing import Any
 from xsent.bundle import TABLE, TOKENIZER, WEIGHTS
 from xsent.cli.terminal import format_table, markdown_table
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError
+from xsent.errors import DataError, counted, listed
 from xsent.evaluation import PROTOCOLS
 from xsent.evaluation.topics import (
     COLUMNS,
@@ -309,7 +309,7 @@ def render_foreign_card(
         library=LIBRARIES.get(kind, kind),
         tags=kind,
         dim=spec.dim,
-        layers=f"{spec.num_layers} layer{'s' * (spec.num_layers != 1)}",
+        layers=counted(spec.num_layers, "layer"),
         space=f" Vectors can be compared with those of {spec.space}." if spec.space else "",
         use=USES[kind].format(
             name=checkpoint.name,
@@ -360,7 +360,7 @@ def _training(checkpoint: Checkpoint) -> str:
     lines = [origin + ("Stages:" if seed is None else f"Seed {seed}; stages:"), ""]
     for number, stage in enumerate(stages, 1):
         if not stage["steps"] and stage.get("starts_from"):
-            lines.append(f"{number}. {stage['name']}: the mean of {' and '.join(stage['starts_from'])}")
+            lines.append(f"{number}. {stage['name']}: the mean of {listed(stage['starts_from'], 'and')}")
             continue
         done = stage["steps"] if number < len(stages) else checkpoint.step
         steps = f"{done:,} steps" if done == stage["steps"] else f"{done:,} of {stage['steps']:,} steps"

@@ -1,8 +1,6 @@
 """The `xsent-export` command."""
 
 import json
-import logging
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,9 +9,8 @@ import typer
 
 from xsent.cli.options import JsonOption, split_names
 from xsent.cli.program import App
-from xsent.cli.terminal import counted, format_table, one_line_errors
-from xsent.errors import find_extra, require_extra
-from xsent.progress import clear_line
+from xsent.cli.terminal import format_table, log_to_stderr, one_line_errors
+from xsent.errors import counted, find_extra, require_extra
 
 if TYPE_CHECKING:
     from xsent_export.export import ExportResult
@@ -137,5 +134,5 @@ def format_result(result: "ExportResult", as_json: bool) -> str:
 
 def main() -> None:
     """Run the command line. Exit codes: 0 success, 1 expected failure, 2 usage error, 130 Ctrl-C."""
-    logging.basicConfig(level=logging.INFO, format=f"{clear_line()}%(message)s", stream=sys.stderr)
+    log_to_stderr(times=False)
     app()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.clean import remove_format
-from xsent.errors import DataError
+from xsent.errors import DataError, listed
 from xsent.files.text import read_lines
 from xsent_train.checkpoint import SPACES, TABLE, TOKENIZER, Checkpoint, trained_depths, trained_dims
 from xsent_train.data.corpus import ENGLISH, Corpus
@@ -141,7 +141,7 @@ class ExportOptions:
 def _check_trained(checkpoint: Checkpoint, option: str, asked: int, trained: Sequence[int], setting: str) -> None:
     if asked in trained:
         return
-    known = " and ".join(", ".join(map(str, trained)).rsplit(", ", 1)) + (" was" if len(trained) == 1 else " were")
+    known = listed(trained, "and") + (" was" if len(trained) == 1 else " were")
     table = "; the recipe static.toml trains a table without layers" if option == "--layers" and asked == 0 else ""
     raise DataError(
         f"{checkpoint.path}: {option} {asked} was not trained, {known}; to use others, train with {setting}{table}"

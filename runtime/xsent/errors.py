@@ -3,7 +3,7 @@
 import operator
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from math import inf
@@ -59,6 +59,16 @@ def real_number(name: str, value: float, least: float = -inf, most: float = inf)
     if not least <= value <= most:
         raise ValueError(f"{name} = {value} must be " + ("a number" if most == inf else f"between {least} and {most}"))
     return float(value)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as "1 vector"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def listed(items: Iterable[object], last: str) -> str:
+    """Items in a sentence: with "or" before the last, such as "1, 2 or 3"."""
+    return f" {last} ".join(", ".join(map(str, items)).rsplit(", ", 1))
 
 
 def not_text(value: object) -> str:

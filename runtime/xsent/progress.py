@@ -16,7 +16,7 @@ _CLEAR = "\r\x1b[K"
 
 
 def clear_line() -> str:
-    """What to write before any other line, so that it replaces a bar; nothing if standard error is no terminal."""
+    """What other lines begin with on a terminal, so that they replace a bar; elsewhere an empty string."""
     return _CLEAR if sys.stderr.isatty() else ""
 
 

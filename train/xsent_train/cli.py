@@ -2,10 +2,8 @@
 
 import errno
 import gzip
-import logging
 import lzma
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,11 +17,11 @@ import typer
 from xsent.backends.threads import available_cpus
 from xsent.cli.options import JsonOption
 from xsent.cli.program import App, Program
-from xsent.cli.terminal import format_table, print_json
+from xsent.cli.terminal import format_table, log_to_stderr, print_json
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, check_output
 from xsent.files.text import raw_lines
-from xsent.progress import Progress, clear_line
+from xsent.progress import Progress
 from xsent_train.data.filtering import PairFilter, Verdict, tally
 
 
@@ -376,7 +374,5 @@ def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
 
 def main() -> None:
     """Run the command line. Exit codes: 0 success, 1 expected failure, 2 usage error, 130 Ctrl-C."""
-    logging.basicConfig(
-        level=logging.INFO, format=f"{clear_line()}%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr
-    )
+    log_to_stderr()
     app()

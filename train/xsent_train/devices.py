@@ -73,6 +73,13 @@ def first_rank_first(fabric: Fabric) -> Iterator[None]:
         yield
 
 
+def seed_device(device: torch.device, seed: int) -> None:
+    """Seed the CPU and a device; `torch.manual_seed` takes milliseconds, as it formats a stack for each other kind."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
+
+
 def _raise_on_all(fabric: Fabric, failure: Exception | None) -> None:
     """Raise the error of the first rank, if any, on every rank."""
     if (failure := fabric.broadcast(failure)) is not None:

@@ -26,7 +26,7 @@ from xsent.files.atomic import as_write_error, open_to_write
 from xsent.progress import Progress
 from xsent_train.data.batches import Batch, Batches
 from xsent_train.data.corpus import Corpus, chunks
-from xsent_train.devices import average, on_first_rank, return_freed_memory
+from xsent_train.devices import average, on_first_rank, return_freed_memory, seed_device
 from xsent_train.model import CHUNK, Encoder
 from xsent_train.recipe import StageConfig
 from xsent_train.stage_model import Losses, TrainingModel
@@ -146,12 +146,8 @@ class StageLoop:
         return bool(agreed[0] > 0), bool(agreed[1] > 0)
 
     def _step(self, step: int, batch: Batch) -> None:
-        # Dropout as a function of step and rank, so that a resume needs no generator state. `torch.manual_seed` takes
-        # milliseconds, because it formats a stack for each kind of device that is not in use.
-        seed = self.seed + step * self.fabric.world_size + self.fabric.global_rank
-        torch.default_generator.manual_seed(seed)
-        if self.fabric.device.type == "cuda":
-            torch.cuda.manual_seed(seed)
+        # Dropout as a function of step and rank, so that a resume needs no generator state.
+        seed_device(self.fabric.device, self.seed + step * self.fabric.world_size + self.fabric.global_rank)
         for parameters in self._optimizer.param_groups:
             parameters["lr"] = parameters["peak"] * schedule(step, self.stage.steps, self.stage.warmup)
         losses: Losses = self._module(batch)
@@ -196,8 +192,9 @@ class StageLoop:
         losses = "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
         found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
         left = (stage.steps - done) * seconds / 60
-        speed = f"{stage.batch_size / seconds:.0f} pairs/s, {left:.0f} min left" if done else "before the first step"
-        speed = speed if stage.steps else ""
+        speed = "before the first step" if stage.steps else ""
+        if done:
+            speed = f"{stage.batch_size / seconds:.0f} pairs/s, {left:.0f} min left"
         logger.info("%s %d/%d  %s", stage.name, done, stage.steps, "  ".join(filter(None, (losses, found, speed))))
 
     def _warn_if_worse(self) -> None:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from xsent import DataError, Hit, SentenceEncoder, cosine_similarity
 from xsent.cli.rows import row_output
-from xsent.cli.terminal import counted, plain
-from xsent.errors import require_extra
+from xsent.cli.terminal import plain
+from xsent.errors import counted, require_extra
 from xsent_apps.notes.folder import Notes
 from xsent_apps.notes.passages import headings_of, sentences_of
 from xsent_apps.notes.read import READERS, kind_of

@@ -11,8 +11,8 @@ import typer
 from xsent.cli import options
 from xsent.cli.program import App
 from xsent.cli.rows import row_output
-from xsent.cli.terminal import counted, print_result
-from xsent.errors import DataError, find_extra
+from xsent.cli.terminal import print_result
+from xsent.errors import DataError, counted, find_extra
 from xsent.files.atomic import check_output
 
 if TYPE_CHECKING:

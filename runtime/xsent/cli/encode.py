@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from xsent.cli import options
-from xsent.cli.terminal import counted
+from xsent.errors import counted
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder

@@ -15,7 +15,8 @@ from xsent.cli.mine import cluster, duplicates, mine, score
 from xsent.cli.options import BundleArgument, JsonOption, LayersOption, ModelOption
 from xsent.cli.program import App, Command, Program, QueryCommand
 from xsent.cli.search import index, search
-from xsent.cli.terminal import FAILED, counted, format_facts, format_table, plain, print_json, print_result
+from xsent.cli.terminal import FAILED, format_facts, format_table, plain, print_json, print_result
+from xsent.errors import counted
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

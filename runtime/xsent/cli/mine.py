@@ -12,8 +12,8 @@ import typer
 
 from xsent.cli import options
 from xsent.cli.rows import asks_json, row_output
-from xsent.cli.terminal import counted, format_table, plain
-from xsent.errors import DataError, find_extra
+from xsent.cli.terminal import format_table, plain
+from xsent.errors import DataError, counted, find_extra
 from xsent.files.tables import TextSource, place_of, read_pairs
 from xsent.files.text import source_name
 from xsent.progress import Progress

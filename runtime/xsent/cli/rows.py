@@ -8,7 +8,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from xsent.cli.terminal import align_cells, counted, plain
+from xsent.cli.terminal import align_cells, plain
+from xsent.errors import counted
 from xsent.files.atomic import atomic_file, check_output
 from xsent.files.json_lines import to_json_line
 

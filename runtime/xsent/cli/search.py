@@ -12,7 +12,7 @@ import typer
 
 from xsent.cli import options
 from xsent.cli.rows import asks_json, row_output
-from xsent.cli.terminal import counted
+from xsent.errors import counted
 
 if TYPE_CHECKING:
     from xsent.search.index import Hit

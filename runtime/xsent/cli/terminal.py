@@ -5,6 +5,7 @@ import prints one line, too.
 """
 
 import io
+import logging
 import os
 import sys
 import warnings
@@ -14,6 +15,7 @@ from importlib import import_module
 
 from xsent.errors import XsentError
 from xsent.files.json_lines import to_json_line
+from xsent.progress import clear_line
 
 FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
@@ -31,6 +33,12 @@ def main(module: str = "xsent.cli.main") -> None:
     with one_line_errors(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         import_module(module).main()
+
+
+def log_to_stderr(*, times: bool = True) -> None:
+    """Write the log of a long command to standard error, in lines that replace a progress bar."""
+    line = "%(asctime)s %(message)s" if times else "%(message)s"
+    logging.basicConfig(level=logging.INFO, format=clear_line() + line, datefmt="%H:%M:%S", stream=sys.stderr)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -72,11 +80,6 @@ def plain(text: object) -> str:
     """Text, possibly from a file or a name, on one line; characters that do not print are escaped."""
     words = " ".join(str(text).split())
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, such as "1 vector"."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _exit(message: str, code: int) -> None:

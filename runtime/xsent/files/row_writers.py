@@ -5,6 +5,7 @@ from typing import IO
 
 import numpy as np
 
+from xsent.errors import listed
 from xsent.files.json_lines import to_json_line
 from xsent.files.tables import Text, import_pyarrow
 from xsent.precision import Vectors, stored_as
@@ -104,7 +105,7 @@ FORMATS: dict[str, type[RowWriter]] = {
     ".parquet": ArrowWriter,
     ".f32": RowWriter,
 }
-ENDINGS = " or ".join(", ".join(FORMATS).rsplit(", ", 1))  # for messages
+ENDINGS = listed(FORMATS, "or")
 TABLES = (".jsonl", ".parquet")  # files that also hold texts
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from xsent.clean import remove_format
-from xsent.errors import DataError
+from xsent.errors import DataError, counted, listed
 from xsent.files.atomic import atomic_file
 from xsent.files.text import raw_lines
 
@@ -253,9 +253,7 @@ def split_line(line: bytes, *counts: int) -> list[str] | str:
     except UnicodeDecodeError:
         return "not UTF-8"
     if len(fields) not in counts:
-        *others, last = map(str, counts)
-        wanted = " or ".join(filter(None, (", ".join(others), last)))
-        return f"{len(fields)} field{'s' * (len(fields) != 1)} instead of {wanted}"
+        return f"{counted(len(fields), 'field')} instead of {listed(counts, 'or')}"
     return fields if all(text.strip() for text in fields) else "an empty field"
 
 
@@ -283,21 +281,21 @@ def recognise_text(path: Path, known: Sequence[str]) -> OwnText:
     """
     if path.exists() and not path.is_file():
         raise DataError(f"{path}: not a regular file, but it is read several times; name a file")
-    found, skipped, sources = _survey(path, known)
-    kinds, names = {kind for kind, _ in found}, {source for _, source in sources}
+    found, skipped = _survey(path, known)
+    kinds, sources = {kind for kind, _, _ in found}, {source for _, _, source in found}
     if len(kinds) != 1 and kinds != {PAIRS, SENTENCES}:
         what = f"it mixes {' and '.join(sorted(kinds))}; use one file for each" if kinds else "no usable text"
         why = "".join(f"; {count:,} lines {reason}" for reason, count in skipped.most_common(3))
         raise DataError(f"{path}: {what}{why}; expected columns with tabs between: {'; or '.join(LAYOUTS.values())}")
     for reason, count in skipped.most_common(REPORTED_LINES):
         logger.warning("%s: skipped %s lines %s", path, f"{count:,}", reason)
-    if kinds == {SENTENCES} and len(names) > max(found.total() // 2, FEWEST):
+    if kinds == {SENTENCES} and len(sources) > max(found.total() // 2, FEWEST):
         raise DataError(
             f"{path}: the first column differs from line to line, so it is text instead of a source; if the lines are "
             "English and a translation, add two columns before them: awk '{print \"own\\tfr\\t\" $0}'"
         )
     languages = Counter[str]()
-    for (_, language), count in found.items():
+    for (_, language, _), count in found.items():
         languages[language] += count
     if few := Counter({language: count for language, count in languages.items() if count < FEWEST}):
         logger.warning("%s: fewer than %d lines, too few to learn from: %s", path, FEWEST, tally(few))
@@ -305,15 +303,13 @@ def recognise_text(path: Path, known: Sequence[str]) -> OwnText:
         raise DataError(f"{path}: too little text, {tally(few)}; expected at least {FEWEST} lines in a language")
     kind = PAIRS if PAIRS in kinds else kinds.pop()
     logger.info("%s: %s, %s", path, kind, tally(enough))
-    used = dict.fromkeys(source for language, source in sources if language in enough)
+    used = dict.fromkeys(source for _, language, source in found if language in enough)
     return OwnText(kind, enough, list(used))
 
 
-def _survey(
-    path: Path, known: Sequence[str]
-) -> tuple[Counter[tuple[str, str]], Counter[str], Counter[tuple[str, str]]]:
-    """Lines by kind and language, lines that are neither by reason, and lines by language and source."""
-    found, skipped, sources = Counter[tuple[str, str]](), Counter[str](), Counter[tuple[str, str]]()
+def _survey(path: Path, known: Sequence[str]) -> tuple[Counter[tuple[str, str, str]], Counter[str]]:
+    """Lines by kind, language and source, and other lines by the reason why they cannot be used."""
+    found, skipped = Counter[tuple[str, str, str]](), Counter[str]()
     for line in raw_lines(path):
         fields = split_line(line, 2, 3, 4, 6)
         if isinstance(fields, str):
@@ -321,13 +317,12 @@ def _survey(
             continue
         kind, language = _kind(fields, known)
         if language in known:
-            found[kind, language] += 1
-            sources[language, fields[0]] += 1
+            found[kind, language, fields[0]] += 1
         elif CODE.fullmatch(language):
             skipped[f"in {language!r}, which the model does not know"] += 1
         else:
             skipped[f"with {len(fields)} columns, without a language code such as de where it should be"] += 1
-    return found, skipped, sources
+    return found, skipped
 
 
 def _kind(fields: Sequence[str], known: Sequence[str]) -> tuple[str, str]:
